@@ -1,0 +1,7 @@
+export { type Backoff, type BackoffOptions, createBackoff } from "./backoff.ts";
+export { type Clock, createFakeClock, type FakeClock, systemClock, type Timer } from "./clock.ts";
+export { type DeepReadonly, deepClone, deepEqual, deepFreeze } from "./deep.ts";
+export { CodedError, hasCode, messageOf } from "./errors.ts";
+export { createLogger, type Logger, type LogLevel, type LogValues, silentLogger } from "./log.ts";
+export { createSeededRandom, type Random, systemRandom } from "./random.ts";
+export { createWorkQueue, type WorkQueue } from "./work-queue.ts";
