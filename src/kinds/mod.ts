@@ -1,0 +1,23 @@
+export { type ApiObject, apiVersionOf, type ObjectMetaLike, type OwnerReferenceLike, type Resource } from "./object.ts";
+export type { AttachOptions, ExecOptions, ExecSession, LogOptions, NodeConnector, PodRef, Session } from "./session.ts";
+export {
+  alreadyExists,
+  badRequest,
+  conflict,
+  failure,
+  type FieldError,
+  forbidden,
+  gone,
+  internalError,
+  invalid,
+  isStatus,
+  methodNotSupported,
+  modified,
+  notFound,
+  type Status,
+  type StatusCause,
+  type StatusDetails,
+  StatusError,
+  unauthorized,
+} from "./status-error.ts";
+export type { ApiBody, ApiRequest, ApiResponse, UserInfo, WatchEvent, WatchSink, WatchStream } from "./wire.ts";
