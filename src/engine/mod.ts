@@ -1,0 +1,2 @@
+export { EngineError, isEngineError } from "./errors.ts";
+export type * from "./port.ts";
