@@ -1,3 +1,4 @@
+export type { Column, KindInfo, Scheme, Strategy, SubresourceInfo } from "./scheme.ts";
 export { type ApiObject, apiVersionOf, type ObjectMetaLike, type OwnerReferenceLike, type Resource } from "./object.ts";
 export type { AttachOptions, ExecOptions, ExecSession, LogOptions, NodeConnector, PodRef, Session } from "./session.ts";
 export {
