@@ -33,7 +33,10 @@ export function createBackoff(clock: Clock, options: BackoffOptions): Backoff {
   };
   return {
     next(key) {
-      const delay = Math.min(options.max, (fresh(key)?.delay ?? options.initial / (options.factor ?? 2)) * (options.factor ?? 2));
+      const delay = Math.min(
+        options.max,
+        (fresh(key)?.delay ?? options.initial / (options.factor ?? 2)) * (options.factor ?? 2),
+      );
       entries.set(key, { delay, at: clock.monotonic() });
       return delay;
     },

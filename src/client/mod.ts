@@ -1,1 +1,8 @@
+export { createClient } from "./client.ts";
+export { createHttpTransport, type HttpTransportOptions } from "./http-transport.ts";
+export { createInformer, type InformerDeps, type InformerFilter, keyOf } from "./informer.ts";
+export { createInformers } from "./informers.ts";
+export { type Kubeconfig, type KubeconfigTarget, parseKubeconfig, targetOf } from "./kubeconfig.ts";
+export { pathOf, queryOf } from "./paths.ts";
 export type * from "./port.ts";
+export type { Transport } from "./transport.ts";

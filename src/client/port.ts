@@ -10,13 +10,24 @@ export interface Client {
   update<T>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<DeepReadonly<T>>;
   patch<T>(resource: Resource<T>, name: string, patch: Patch, options?: WriteOptions): Promise<DeepReadonly<T>>;
   /** Server-side apply; `fieldManager` is required. */
-  apply<T>(resource: Resource<T>, object: T, options: WriteOptions & { fieldManager: string; force?: boolean }): Promise<DeepReadonly<T>>;
+  apply<T>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions & { fieldManager: string; force?: boolean },
+  ): Promise<DeepReadonly<T>>;
   delete<T>(resource: Resource<T>, name: string, options?: DeleteOptions): Promise<DeepReadonly<T> | undefined>;
   deleteCollection<T>(resource: Resource<T>, options?: ListOptions & DeleteOptions): Promise<void>;
   /** Events from `resourceVersion` on, until the signal aborts or the server ends it (then the iterator is done). */
   watch<T>(resource: Resource<T>, options: WatchOptions<T>): Watch;
   /** Any path: discovery, `/version`, raw. */
-  request(options: { method: string; path: string; query?: Record<string, string>; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }): Promise<unknown>;
+  request(options: {
+    method: string;
+    path: string;
+    query?: Record<string, string>;
+    body?: unknown;
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+  }): Promise<unknown>;
 }
 
 export interface GetOptions {
@@ -41,7 +52,11 @@ export interface ListOptions {
 
 export interface List<T> {
   readonly items: readonly DeepReadonly<T>[];
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string; readonly remainingItemCount?: number };
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
 }
 
 export interface WriteOptions {
@@ -106,7 +121,10 @@ export interface ChangeHandler<T> {
 
 /** Informers shared by all who ask for the same resource and filter. */
 export interface Informers extends AsyncDisposable {
-  for<T>(resource: Resource<T>, filter?: { namespace?: string; labelSelector?: string; fieldSelector?: string }): Informer<T>;
+  for<T>(
+    resource: Resource<T>,
+    filter?: { namespace?: string; labelSelector?: string; fieldSelector?: string },
+  ): Informer<T>;
 }
 
 export type { ApiObject };
