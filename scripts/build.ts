@@ -1,0 +1,28 @@
+// Bundles the programs into dist/, so that they start fast. Does nothing when no source is newer than the bundle.
+import { existsSync, globSync, statSync } from "node:fs";
+import { build } from "esbuild";
+
+const entries = ["slimd", "slim", "hello"].map((name) => `src/cli/${name}.ts`);
+const sources = globSync(["src/**/*.ts", "src/**/*.json", "package-lock.json", "scripts/build.ts"]);
+const newest = Math.max(...sources.map((path) => statSync(path).mtimeMs));
+const marker = "dist/hello.js";
+
+if (!existsSync(marker) || statSync(marker).mtimeMs < newest) {
+  await build({
+    entryPoints: entries,
+    outdir: "dist",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    target: "node24",
+    // koffi carries a compiled module beside its JavaScript
+    external: ["koffi"],
+    banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
+    minify: true,
+    keepNames: true,
+    sourcemap: true,
+    sourcesContent: false,
+    logLevel: "warning",
+  });
+}
