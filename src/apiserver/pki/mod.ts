@@ -1,0 +1,10 @@
+export {
+  addressBytes,
+  type CertificateRequest,
+  issueCertificate,
+  type KeyPair,
+  newKey,
+  type Subject,
+} from "./certificate.ts";
+export { kubeconfig, type KubeconfigOptions, writeKubeconfig } from "./kubeconfig.ts";
+export { loadOrCreatePki, type Pki, type PkiOptions } from "./pki.ts";
