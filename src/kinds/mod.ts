@@ -1,3 +1,6 @@
+export type * from "./generated/types.ts";
+export { type KindRow, kindTable } from "./kind-table.ts";
+export { type BuiltInResources, resources } from "./resources.ts";
 export type { Column, KindInfo, Scheme, Strategy, SubresourceInfo } from "./scheme.ts";
 export { type ApiObject, apiVersionOf, type ObjectMetaLike, type OwnerReferenceLike, type Resource } from "./object.ts";
 export type { AttachOptions, ExecOptions, ExecSession, LogOptions, NodeConnector, PodRef, Session } from "./session.ts";

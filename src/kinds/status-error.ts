@@ -29,7 +29,10 @@ export interface StatusCause {
 export class StatusError extends Error {
   readonly status: Status;
   constructor(status: Status, options?: { cause?: unknown }) {
-    super(status.message ?? status.reason ?? "unknown", options?.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      status.message ?? status.reason ?? "unknown",
+      options?.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = "StatusError";
     this.status = status;
   }
