@@ -15,7 +15,9 @@ export function formatTable(table: Table, options: { wide?: boolean; noHeaders?:
 /** Left-aligned columns, three spaces between, no space at line ends. */
 export function formatColumns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  }
   const line = (row: readonly string[]) =>
     row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i]! + 3))).join("");
   return rows.map((row) => `${line(row)}\n`).join("");
