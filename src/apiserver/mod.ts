@@ -1,1 +1,29 @@
-export {};
+export { createNamespaceLifecycle, createServiceAccountAdmission } from "./admission/mod.ts";
+export {
+  ADMIN,
+  ANONYMOUS,
+  createIdentify,
+  type IdentifyDeps,
+  LOOPBACK,
+  nodeUser,
+  type TokenAuthenticator,
+} from "./authn/mod.ts";
+export { createMastersAuthorizer, forbiddenRequest } from "./authz/mod.ts";
+export {
+  createListener,
+  type Credentials,
+  type InFlightLimits,
+  type Listener,
+  type ListenerDeps,
+  type ListenerOptions,
+  type TlsOptions,
+} from "./listen/mod.ts";
+export {
+  kubeconfig,
+  type KubeconfigOptions,
+  type KeyPair,
+  loadOrCreatePki,
+  type Pki,
+  type PkiOptions,
+  writeKubeconfig,
+} from "./pki/mod.ts";

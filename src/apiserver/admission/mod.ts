@@ -1,0 +1,2 @@
+export { createNamespaceLifecycle } from "./namespace-lifecycle.ts";
+export { createServiceAccountAdmission } from "./service-account.ts";

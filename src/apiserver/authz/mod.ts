@@ -1,0 +1,2 @@
+export { forbiddenRequest } from "./forbidden.ts";
+export { createMastersAuthorizer } from "./masters.ts";
