@@ -7,3 +7,11 @@ export { createMapper, type Mapper } from "./mapper.ts";
 export { pathOf, queryOf } from "./paths.ts";
 export type * from "./port.ts";
 export type { Transport } from "./transport.ts";
+export {
+  createRecorder,
+  type EventOptions,
+  type EventTarget,
+  type Recorder,
+  type RecorderOptions,
+  referenceTo,
+} from "./recorder.ts";

@@ -25,3 +25,14 @@ export {
   unauthorized,
 } from "./status-error.ts";
 export type { ApiBody, ApiRequest, ApiResponse, UserInfo, WatchEvent, WatchSink, WatchStream } from "./wire.ts";
+export {
+  addQuantity,
+  compareQuantity,
+  formatQuantity,
+  type ParsedQuantity,
+  parseQuantity,
+  quantityMilliValue,
+  type QuantityFormat,
+  quantityValue,
+} from "./quantity.ts";
+export { formatSelector, isEmptySelector, matchesLabels, matchesSelector } from "./selector.ts";
