@@ -93,7 +93,7 @@ export const internalError = (cause: unknown): StatusError => {
 
 /** 422 from validation. `causes` are `field.Error`s; the message lists them as Kubernetes does. */
 export function invalid(at: { group: string; kind: string }, name: string, causes: readonly FieldError[]): StatusError {
-  const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
+  const texts = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))];
   const list = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return failure(422, "Invalid", `${at.group ? `${at.kind}.${at.group}` : at.kind} "${name}" is invalid: ${list}`, {
     ...(name ? { name } : {}),
@@ -116,6 +116,7 @@ export interface FieldError {
     | "FieldValueNotFound"
     | "FieldValueTooLong"
     | "FieldValueTooMany"
+    | "FieldValueTooShort"
     | "FieldValueTypeInvalid"
     | "InternalError";
   /** `Required value: …`, `Invalid value: "…": …`, `Unsupported value: …` */
