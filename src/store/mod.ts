@@ -1,1 +1,2 @@
+export { isStoreError, StoreError } from "./errors.ts";
 export type * from "./port.ts";

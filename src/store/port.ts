@@ -80,4 +80,12 @@ export interface Change {
   readonly previous: StoredObject | undefined;
 }
 
-export type StoreErrorCode = "exists" | "not-found" | "conflict" | "compacted" | "future" | "corrupt" | "full" | "closed";
+export type StoreErrorCode =
+  | "exists"
+  | "not-found"
+  | "conflict"
+  | "compacted"
+  | "future"
+  | "corrupt"
+  | "full"
+  | "closed";
