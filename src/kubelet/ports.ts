@@ -41,9 +41,14 @@ export interface VolumeManager extends AsyncDisposable {
   teardown(uid: string): Promise<void>;
   /**
    * Mounts of one container (`volumeMounts`, not the hosts file or the termination log). Only after `prepare` was ready.
+   * `environment` is the container's, for `subPathExpr`.
    * @throws {ContainerConfigError} for a subPath that cannot be had
    */
-  mountsFor(pod: ReadonlyPod, container: AnyContainer): Promise<readonly Mount[]>;
+  mountsFor(
+    pod: ReadonlyPod,
+    container: AnyContainer,
+    environment?: ReadonlyMap<string, string>,
+  ): Promise<readonly Mount[]>;
   /** Text of a file in a volume of the pod, never leaving it (`fileKeyRef`). */
   readFile?(pod: ReadonlyPod, volume: string, path: string): Promise<{ path: string; text: string }>;
   /** UIDs of all pods that have anything on disk. */
@@ -94,6 +99,8 @@ export interface ConfigBuilder {
   sandbox(pod: ReadonlyPod, request: { attempt: number; runtimeHandler?: string }): Promise<SandboxConfig>;
   /** Sysctls, AppArmor …: the reason why this node refuses the pod for good, for `status.reason` and `status.message`. */
   refusal(pod: ReadonlyPod): { reason: string; message: string } | undefined;
+  /** What to tell about the pod's DNS settings when its sandbox is made: limits exceeded (`DNSConfigForming`), no cluster DNS. */
+  warnings?(pod: ReadonlyPod): Promise<readonly PodEvent[]>;
   /** Host path of the file that is mounted at the container's `terminationMessagePath`. */
   terminationLogPath(pod: PodRef, container: string, attempt: number): string;
 }
