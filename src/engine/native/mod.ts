@@ -1,1 +1,1 @@
-export {};
+export { createNativeEngine, type NativeEngineDeps, type NativeEngineOptions } from "./create.ts";

@@ -1,0 +1,30 @@
+import type { SandboxConfig } from "../../port.ts";
+
+/** What a network driver remembers of a sandbox, as JSON in the sandbox's record. */
+export type Attachment =
+  | { readonly kind: "routed"; readonly link: string }
+  | { readonly kind: "cni"; readonly list: string; readonly runtimeConfig: unknown };
+
+/** Connects network namespaces of sandboxes; one driver an engine. */
+export interface PodNetwork {
+  /** Prepares the host; called once, before anything else. */
+  start(): Promise<void>;
+  /** Connects the namespace that is pinned at `netns`. Undoes its half-made work when it fails. */
+  attach(
+    sandboxId: string,
+    netns: string,
+    config: SandboxConfig,
+  ): Promise<{ ips: readonly string[]; attachment: Attachment }>;
+  /** The same sandbox in an earlier run of this process. */
+  adopt(sandbox: { id: string; ips: readonly string[]; attachment: Attachment; config: SandboxConfig }): void;
+  /** Disconnects it; succeeds when that was done before. `netns` still exists. */
+  detach(sandbox: {
+    id: string;
+    ips: readonly string[];
+    attachment: Attachment;
+    config: SandboxConfig;
+    netns: string;
+  }): Promise<void>;
+  /** Removes everything that it ever put on the host. */
+  purge(): Promise<void>;
+}

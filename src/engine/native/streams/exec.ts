@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { hasCode } from "#base";
+import { EngineError } from "../../errors.ts";
+import type { EngineExecOptions, EngineSession, ExecResult } from "../../port.ts";
+import type { Context } from "../context.ts";
+import type { ContainerRecord } from "../records.ts";
+import { startMessage } from "../start-error.ts";
+import { readIfThere } from "../sys/files.ts";
+import { processTree } from "../sys/process.ts";
+import { execWithTerminal } from "./pty.ts";
+
+const DEFAULT_MAX_OUTPUT = 16 << 10;
+/** How a shell says "cannot be run" and "not found"; also what containerd's exec gives. */
+const CANNOT_START = new Set([126, 127]);
+
+/** A process to be run in a container by the runtime, with the container's own namespaces, group, capabilities and filter. */
+export interface ExecProcess {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** The runtime writes the number of the started process here. */
+  readonly pidFile: string;
+}
+
+export function execProcess(
+  context: Context,
+  record: ContainerRecord,
+  command: readonly string[],
+  options: { tty: boolean },
+): ExecProcess {
+  if (command.length === 0) throw new EngineError("invalid-config", "no command specified");
+  const program = context.host.runtimes.get(record.runtime);
+  if (program === undefined) throw new EngineError("unknown-runtime", `the runtime ${record.runtime} is not installed`);
+  const pidFile = join(context.paths.bundle(record.id), `exec-${context.random.suffix(10)}.pid`);
+  const args = [
+    "--root",
+    context.paths.runtimeRoot(record.runtime),
+    "exec",
+    "--pid-file",
+    pidFile,
+    ...(options.tty ? ["--tty"] : []),
+    record.id,
+    ...command,
+  ];
+  return { program, args, pidFile };
+}
+
+export const EXEC_ENVIRONMENT: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+};
+
+export async function exec(
+  context: Context,
+  record: ContainerRecord,
+  options: EngineExecOptions,
+): Promise<EngineSession> {
+  options.signal?.throwIfAborted();
+  if (options.tty) return execWithTerminal(context, record, options);
+  const run = execProcess(context, record, options.command, { tty: false });
+  const child = start(run, [
+    options.stdin ? "pipe" : "ignore",
+    options.stdout ? "pipe" : "ignore",
+    options.stderr ? "pipe" : "ignore",
+  ]);
+  const close = () => killExec(child, run.pidFile);
+  options.signal?.addEventListener("abort", close, { once: true });
+  const done = new Promise<{ exitCode: number }>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      options.signal?.removeEventListener("abort", close);
+      rmSync(run.pidFile, { force: true });
+      resolve({ exitCode: code ?? 137 });
+    });
+  });
+  child.stdin?.on("error", () => {}); // the process ended without reading all of it
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, resize() {}, done, close };
+}
+
+/** Runs a command to its end, for probes and hooks. */
+export async function execSync(
+  context: Context,
+  record: ContainerRecord,
+  options: { command: readonly string[]; timeoutMs: number; maxOutput?: number },
+): Promise<ExecResult> {
+  const run = execProcess(context, record, options.command, { tty: false });
+  const child = start(run, ["ignore", "pipe", "pipe"]);
+  const limit = options.maxOutput ?? DEFAULT_MAX_OUTPUT;
+  const stdout = keep(child.stdout!, limit);
+  const stderr = keep(child.stderr!, limit);
+  let timedOut = false;
+  const timer =
+    options.timeoutMs > 0
+      ? context.clock.setTimer(() => {
+          timedOut = true;
+          killExec(child, run.pidFile);
+        }, options.timeoutMs)
+      : undefined;
+  try {
+    const exitCode = await ended(child);
+    const errors = stderr();
+    return {
+      exitCode,
+      stdout: stdout(),
+      stderr: exitCode !== 0 && CANNOT_START.has(exitCode) ? startMessage(errors, options.command) : errors,
+      timedOut,
+    };
+  } finally {
+    timer?.clear();
+    rmSync(run.pidFile, { force: true });
+  }
+}
+
+type Channel = "pipe" | "ignore";
+
+function start({ program, args }: ExecProcess, stdio: [Channel, Channel, Channel]): ChildProcess {
+  return spawn(program, args, { stdio, detached: true, env: EXEC_ENVIRONMENT });
+}
+
+/**
+ * The end of the process itself: what it left in the background may hold its output open for ever, and that must not hold a probe.
+ */
+function ended(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => {
+      // Output that is already in the pipe still belongs to it.
+      setImmediate(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      });
+      child.once("close", () => resolve(code ?? 137));
+    });
+  });
+}
+
+function keep(stream: Readable, limit: number): () => string {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  stream.on("data", (chunk: Buffer) => {
+    if (size < limit) chunks.push(chunk.subarray(0, limit - size));
+    size += chunk.length;
+  });
+  stream.on("error", () => {}); // destroyed on purpose after the process ended
+  return () => Buffer.concat(chunks).toString("utf8");
+}
+
+/** Kills the process in the container with all its descendants, then the runtime that waits for it. */
+export function killExec(child: ChildProcess, pidFile: string): void {
+  const pid = Number(readIfThere(pidFile) ?? 0);
+  const victims = pid > 0 ? processTree(pid) : [];
+  for (const victim of [...victims, child.pid ?? 0]) {
+    if (victim <= 0) continue;
+    try {
+      process.kill(victim, "SIGKILL");
+    } catch (error) {
+      if (!hasCode(error, "ESRCH")) throw error;
+    }
+  }
+}
