@@ -52,6 +52,18 @@ export function storeContract(name: string, open: (window: number) => Promise<St
     assert.deepEqual(creates.map((r) => r.status).sort(), ["fulfilled", "rejected"]);
   });
 
+  check("latest() sees writes under way, get() does not", async (store) => {
+    const a = await store.create("/a/1", object(1));
+    const update = store.update("/a/1", object(2), a.revision);
+    assert.deepEqual([numberOf(store.get("/a/1")), numberOf(store.latest("/a/1"))], [1, 2]);
+    const b = await store.update("/a/1", object(3), store.latest("/a/1")!.revision);
+    await update;
+    const removal = store.delete("/a/1", b.revision);
+    assert.equal(store.latest("/a/1"), undefined);
+    await removal;
+    assert.equal(store.get("/a/1"), undefined);
+  });
+
   check("list() gives keys in order, pages and what remains", async (store) => {
     for (const i of [3, 1, 2, 10]) await store.create(`/a/${i}`, object(i));
     await store.create("/b/1", object(9));

@@ -6,6 +6,11 @@ export interface Store extends AsyncDisposable {
   readonly compactedRevision: number;
   get(key: string): StoredObject | undefined;
   /**
+   * The value that the next write of the key builds on: the visible one, or that of a write under way. For read-modify-write
+   * loops only: what it gives may still fail to become durable, and then a write on top of it fails too.
+   */
+  latest(key: string): StoredObject | undefined;
+  /**
    * Entries whose key starts with `prefix`, ordered by key: a consistent snapshot at `revision` (default: now).
    * @throws {StoreError} `compacted` when that snapshot is no longer to be had, `future` when it is not yet.
    */

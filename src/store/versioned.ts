@@ -130,6 +130,7 @@ export function createVersionedStore(journal: Journal, options: VersionedOptions
       return window.compacted;
     },
     get: (key) => entries.get(key),
+    latest: current,
     count: (prefix) => keys.count(prefix),
     list(prefix, list = {}) {
       if (list.revision === undefined || list.revision === revision) return listNow(prefix, list);
