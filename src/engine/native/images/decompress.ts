@@ -9,7 +9,8 @@ export function sniffCompression(start: Buffer): Compression {
   const magic = start.toString("latin1", 0, 6);
   if (magic.startsWith("\x1f\x8b")) return "gzip";
   // A zstd stream may begin with a skippable frame (zstd:chunked puts some at the end, estargz-like tools in front).
-  if (magic.startsWith("\x28\xb5\x2f\xfd") || /^[\x50-\x5f]\x2a\x4d\x18/.test(magic)) return "zstd";
+  const isSkippable = magic.slice(1, 4) === "\x2a\x4d\x18" && (magic.charCodeAt(0) & 0xf0) === 0x50;
+  if (magic.startsWith("\x28\xb5\x2f\xfd") || isSkippable) return "zstd";
   if (magic.startsWith("BZh")) throw unsupported("bzip2");
   if (magic.startsWith("\xfd7zXZ\0")) throw unsupported("xz");
   return "none";

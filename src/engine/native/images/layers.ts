@@ -90,7 +90,7 @@ export function createLayers(dir: string, inodes: Inodes): Layers {
       writeFileSync(join(work, "layer.json"), JSON.stringify({ diffId: source.diffId, size: layer.size }));
       const key = digestHex(layer.implied.length > 0 ? chain : source.diffId);
       renameSync(work, join(root, key));
-      return { key, size: layer.size };
+      return keep({ key, size: layer.size }); // in the same turn: a sweep may come in any other
     } catch (error) {
       discard(work);
       throw error;
@@ -108,7 +108,7 @@ export function createLayers(dir: string, inodes: Inodes): Layers {
         await other.catch(() => {}); // its failure is its caller's; this one then tries itself
         signal?.throwIfAborted();
       }
-      const work = unpack(source, below, chain, signal).then(keep);
+      const work = unpack(source, below, chain, signal);
       unpacking.set(source.diffId, work);
       try {
         return await work;

@@ -192,11 +192,14 @@ export async function createImageStore(deps: ImageStoreDeps, options: ImageStore
     const stored = await acquireAll({ sources: [source] });
     const document = parseImageDocument(builtinDocument(builtin.config, diffId, platform));
     commit(document, stored, { pinned: true, fingerprint: builtin.fingerprint }, [tag]);
-    if (there && there.id !== document.id) discardImage({ ...there, pinned: false });
+    const old = there && there.id !== document.id ? records.get(there.id) : undefined;
+    if (!old) return;
+    // Containers of the last run may still have it as their root: it becomes an ordinary image that is pruned when unused.
+    const { fingerprint: _, ...rest } = old;
+    records.put({ ...rest, pinned: false });
   }
 
   function discardImage(record: ImageRecord): void {
-    if (isHeld(record.id)) return records.put(record);
     records.delete(record.id);
     layers.discard(blobPath(record.id));
     layers.sweep(neededLayers());
