@@ -103,7 +103,12 @@ async function containerConfig(
   const command = expanded(container.command);
   const args = expanded(container.args);
   const mounts = await mountsOf(pod, container, request, values, services, options);
-  const logPath = containerLogPath(options.logsRoot, { namespace, name: podName, uid }, container.name, request.attempt);
+  const logPath = containerLogPath(
+    options.logsRoot,
+    { namespace, name: podName, uid },
+    container.name,
+    request.attempt,
+  );
   await mkdir(dirname(logPath), { recursive: true, mode: 0o755 });
   const volumes = services.volumes.volumes(uid);
   const stopSignal = container.lifecycle?.stopSignal;

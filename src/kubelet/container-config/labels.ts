@@ -54,7 +54,10 @@ export function containerAnnotations(
 
 /** Changes when the container must be replaced: name and image, the rest of a running pod's container cannot change so. */
 export function containerHash(container: DeepReadonly<Container>): string {
-  return createHash("sha256").update(`${container.name}\0${container.image ?? ""}`).digest("hex").slice(0, 8);
+  return createHash("sha256")
+    .update(`${container.name}\0${container.image ?? ""}`)
+    .digest("hex")
+    .slice(0, 8);
 }
 
 const podLabels = (pod: DeepReadonly<Pod>): Record<string, string> => ({

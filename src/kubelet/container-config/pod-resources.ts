@@ -56,7 +56,8 @@ export const amount = (name: string, quantity: string | undefined): number =>
   name === "cpu" ? milliValue(quantity) : wholeValue(quantity);
 
 function addTo(sum: Map<string, number>, list: Quantities): void {
-  for (const [name, quantity] of Object.entries(list ?? {})) sum.set(name, (sum.get(name) ?? 0) + amount(name, quantity));
+  for (const [name, quantity] of Object.entries(list ?? {}))
+    sum.set(name, (sum.get(name) ?? 0) + amount(name, quantity));
 }
 
 function raise(sum: Map<string, number>, least: ReadonlyMap<string, number>): void {

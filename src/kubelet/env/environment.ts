@@ -1,5 +1,13 @@
 import type { DeepReadonly } from "#base";
-import { type ConfigMap, type Container, type EnvVarSource, isStatus, type Pod, type Secret, type Service } from "#kinds";
+import {
+  type ConfigMap,
+  type Container,
+  type EnvVarSource,
+  isStatus,
+  type Pod,
+  type Secret,
+  type Service,
+} from "#kinds";
 import { readEnvFile } from "./env-file.ts";
 import { expand, lookupIn } from "./expand.ts";
 import { podField, type PodFacts } from "./field-path.ts";

@@ -87,8 +87,8 @@ export function goQuote(text: string): string {
   let result = '"';
   for (const character of text) {
     const code = character.codePointAt(0) as number;
-    const escape = ESCAPES[character];
-    if (escape) result += escape;
+    const short = ESCAPES[character];
+    if (short) result += short;
     else if (code < 0x20 || code === 0x7f) result += `\\x${code.toString(16).padStart(2, "0")}`;
     else if (character === " " || /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character)) result += character;
     else if (code < 0x10000) result += `\\u${code.toString(16).padStart(4, "0")}`;

@@ -24,7 +24,8 @@ export function resourceField(
   const own = (list === "limits" ? container.resources?.limits : container.resources?.requests)?.[name];
   const quantity = list === "limits" && isZero(own) ? defaultLimit(name, pod, allocatable) : own;
   const divisor = isZero(selector.divisor) ? "1" : (selector.divisor as string);
-  const value = name === "cpu" ? milliValue(quantity) / milliValue(divisor) : wholeValue(quantity) / wholeValue(divisor);
+  const value =
+    name === "cpu" ? milliValue(quantity) / milliValue(divisor) : wholeValue(quantity) / wholeValue(divisor);
   return String(Math.ceil(value));
 }
 

@@ -72,7 +72,9 @@ function isRecursivelyReadOnly(mount: DeepReadonly<VolumeMount>, supported: bool
   const { recursiveReadOnly: wanted = "Disabled", mountPropagation = "None", name } = mount;
   if (wanted === "Disabled") return false;
   const fault = (why: string) =>
-    new Error(`failed to resolve recursive read-only mode: volume "${name}" requested recursive read-only mode, but it is ${why}`);
+    new Error(
+      `failed to resolve recursive read-only mode: volume "${name}" requested recursive read-only mode, but it is ${why}`,
+    );
   if (!mount.readOnly) throw fault("not read-only");
   if (mountPropagation !== "None") throw fault(`not compatible with propagation "${mountPropagation}"`);
   if (wanted === "Enabled" && !supported) throw fault("not supported by the runtime");

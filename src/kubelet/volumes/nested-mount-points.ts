@@ -8,7 +8,8 @@ import type { Pod } from "#kinds";
  * make them later.
  */
 export async function makeNestedMountPoints(volume: string, path: string, pod: DeepReadonly<Pod>): Promise<void> {
-  for (const nested of nestedMountPoints(volume, pod)) await mkdir(join(path, nested), { recursive: true, mode: 0o755 });
+  for (const nested of nestedMountPoints(volume, pod))
+    await mkdir(join(path, nested), { recursive: true, mode: 0o755 });
 }
 
 /** Paths below the volume at which a container mounts another one; only the outermost of nested ones. */

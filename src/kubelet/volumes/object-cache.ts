@@ -144,4 +144,4 @@ function newEntry(resource: Resource<ApiObject>, namespace: string, name: string
   };
 }
 
-const isImmutable = (object: DeepReadonly<ApiObject> | undefined) => object?.["immutable"] === true;
+const isImmutable = (object: DeepReadonly<ApiObject> | undefined) => object?.immutable === true;

@@ -23,7 +23,9 @@ const GID_ANNOTATION = "pv.beta.kubernetes.io/gid";
 export const persistentVolume: MakeVolume = ({ pod: first, volume, changed }, deps) => {
   const namespace = first.metadata.namespace ?? "";
   const ephemeral = volume.ephemeral !== undefined;
-  const claimName = ephemeral ? `${first.metadata.name}-${volume.name}` : (volume.persistentVolumeClaim?.claimName ?? "");
+  const claimName = ephemeral
+    ? `${first.metadata.name}-${volume.name}`
+    : (volume.persistentVolumeClaim?.claimName ?? "");
   const readOnly = volume.persistentVolumeClaim?.readOnly ?? false;
   let done = false;
   const use = deps.objects.use(resources.persistentVolumeClaims, namespace, claimName, () => {

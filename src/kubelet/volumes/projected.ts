@@ -124,7 +124,8 @@ function projectedPart(
     };
   }
   return {
-    files: () => Promise.reject(new Error(`projections of ${Object.keys(source).join(", ")} are not supported on this node`)),
+    files: () =>
+      Promise.reject(new Error(`projections of ${Object.keys(source).join(", ")} are not supported on this node`)),
   };
 }
 
@@ -170,14 +171,19 @@ function volumeOfFiles(
     followsPod: source.followsPod,
     async setUp(pod): Promise<MountedVolume> {
       const files = await source.files(pod);
-      if (source.memory) await memoryDirectory(path, memorySize(pod, undefined, deps.allocatable().memory), deps.mounts);
+      if (source.memory)
+        await memoryDirectory(path, memorySize(pod, undefined, deps.allocatable().memory), deps.mounts);
       else await openDirectory(path);
       await makeNestedMountPoints(volume.name, path, first);
       const group = pod.spec.securityContext?.fsGroup;
       const own = async () => {
         if (group !== undefined) await giveToGroup(path, { group, readOnly: true, logger: deps.logger });
       };
-      const written = await writeAtomically(path, files, { clock: deps.clock, random: deps.random, beforePublish: own });
+      const written = await writeAtomically(path, files, {
+        clock: deps.clock,
+        random: deps.random,
+        beforePublish: own,
+      });
       // The links made after publishing belong to the group too.
       if (written) await own();
       return { hostPath: path, readOnly: true };

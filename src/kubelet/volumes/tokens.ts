@@ -10,7 +10,10 @@ export interface TokenManager {
    *
    * @throws Error `failed to fetch token: …`, `token … expired and refresh failed: …`
    */
-  token(pod: DeepReadonly<Pod>, request: { audience?: string; expirationSeconds?: number }): Promise<ServiceAccountToken>;
+  token(
+    pod: DeepReadonly<Pod>,
+    request: { audience?: string; expirationSeconds?: number },
+  ): Promise<ServiceAccountToken>;
   /** Forgets the tokens of a pod. */
   forget(podUid: string): void;
 }

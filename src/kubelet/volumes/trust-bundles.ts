@@ -27,10 +27,14 @@ const BUNDLES: Resource<TrustBundle> = {
 export function createTrustBundles(client: Client): TrustBundles {
   return {
     async anchors(projection) {
-      const bundles = projection.name === undefined ? await ofSigner(client, projection) : await named(client, projection);
+      const bundles =
+        projection.name === undefined ? await ofSigner(client, projection) : await named(client, projection);
       const blocks = new Set(bundles.flatMap((bundle) => bundle.spec.trustBundle.match(CERTIFICATE) ?? []));
       // Sorted, so that the order of bundles makes no change.
-      return [...blocks].sort().map((block) => `${block.trim()}\n`).join("");
+      return [...blocks]
+        .sort()
+        .map((block) => `${block.trim()}\n`)
+        .join("");
     },
   };
 }
@@ -63,7 +67,8 @@ async function ofSigner(
 }
 
 function none(signerName: string, optional: boolean | undefined): [] {
-  if (!optional) throw new Error(`combination of signerName "${signerName}" and labelSelector matched zero ClusterTrustBundles`);
+  if (!optional)
+    throw new Error(`combination of signerName "${signerName}" and labelSelector matched zero ClusterTrustBundles`);
   return [];
 }
 

@@ -297,13 +297,19 @@ function eventsOf(faults: readonly { volume: string; error: unknown }[], late: b
   const event = (message: string): PodEvent => ({ type: "Warning", reason: "FailedMount", message });
   const events = faults.flatMap(({ volume, error }) => {
     if (error instanceof ClaimError) return [];
-    const { step, volume: name } = error instanceof MountStepError ? error : { step: "MountVolume.SetUp failed", volume };
+    const { step, volume: name } =
+      error instanceof MountStepError ? error : { step: "MountVolume.SetUp failed", volume };
     return [event(`${step} for volume "${name}" : ${messageOf(error)}`)];
   });
   const claims = faults.filter(({ error }) => error instanceof ClaimError);
   if (claims.length > 0 || late) {
-    const names = (list: typeof faults) => list.map(({ volume }) => volume).sort().join(" ");
-    const why = claims.length > 0 ? claims.map(({ error }) => messageOf(error)).join("; ") : "context deadline exceeded";
+    const names = (list: typeof faults) =>
+      list
+        .map(({ volume }) => volume)
+        .sort()
+        .join(" ");
+    const why =
+      claims.length > 0 ? claims.map(({ error }) => messageOf(error)).join("; ") : "context deadline exceeded";
     events.push(
       event(
         `Unable to attach or mount volumes: unmounted volumes=[${names(faults)}], unattached volumes=[], ` +
