@@ -28,6 +28,17 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from "./validation/object-meta.ts";
+export { type PodSummary, summarizePod } from "./core/pod/columns.ts";
+export { isSidecar, podLimits, podRequests, type QOSClass, qosClass, type ResourceList } from "./core/pod/resources.ts";
+export {
+  isPodActive,
+  isPodAvailable,
+  isPodReady,
+  isPodTerminal,
+  isTerminating,
+  podCondition,
+} from "./core/pod/state.ts";
+export { controllerOf, controllerReference, isControlledBy } from "./owner-references.ts";
 export type { Column, KindInfo, Scheme, Strategy, SubresourceInfo } from "./scheme.ts";
 export { type ApiObject, apiVersionOf, type ObjectMetaLike, type OwnerReferenceLike, type Resource } from "./object.ts";
 export type { AttachOptions, ExecOptions, ExecSession, LogOptions, NodeConnector, PodRef, Session } from "./session.ts";
@@ -66,3 +77,11 @@ export {
   subtractQuantity,
 } from "./quantity.ts";
 export { formatSelector, isEmptySelector, matchesLabels, matchesSelector } from "./selector.ts";
+export {
+  matchesNodeAffinity,
+  matchesNodeSelector,
+  matchesTerm,
+  tolerates,
+  untoleratedTaint,
+} from "./node-selector.ts";
+export { findMatchingVolume, satisfiesClaim } from "./volume-match.ts";
