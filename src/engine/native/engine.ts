@@ -46,7 +46,8 @@ export function engineOver(
         if (record.state !== "ready") throw new EngineError("sandbox-failed", `sandbox ${sandboxId} is not ready`);
         return (await containers.createContainer(context, record, config)).id;
       }),
-    startContainer: (id) => locked(container(id).sandboxId, () => containers.startContainer(context, container(id))),
+    startContainer: async (id) =>
+      locked(container(id).sandboxId, () => containers.startContainer(context, container(id))),
     async stopContainer(id, options) {
       const record = context.containers.all.get(id);
       if (!record) return;
@@ -63,7 +64,7 @@ export function engineOver(
     containers: (): readonly ContainerStatus[] =>
       [...context.containers.all.values()].filter((record) => record.complete && !record.isPause),
     container: (id) => context.containers.all.get(id),
-    updateContainer: (id, resources) =>
+    updateContainer: async (id, resources) =>
       locked(container(id).sandboxId, () => containers.updateContainer(context, container(id), resources)),
     updateSandbox: (id, resources) =>
       locked(id, async () => {
@@ -74,11 +75,11 @@ export function engineOver(
         });
       }),
     stats: async (id) => context.cgroups.stats(running(container(id)).cgroup),
-    reopenLog: (id) => reopenLog(context, running(container(id))),
-    exec: (id, options) => exec(context, running(container(id)), options),
-    execSync: (id, options) => execSync(context, running(container(id)), options),
-    attach: (id, options) => attach(context, running(container(id)), options),
-    connect: (id, port, host) => connect(context, sandbox(id), port, host),
+    reopenLog: async (id) => reopenLog(context, running(container(id))),
+    exec: async (id, options) => exec(context, running(container(id)), options),
+    execSync: async (id, options) => execSync(context, running(container(id)), options),
+    attach: async (id, options) => attach(context, running(container(id)), options),
+    connect: async (id, port, host) => connect(context, sandbox(id), port, host),
     onEvent(listener) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };

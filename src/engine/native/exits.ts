@@ -78,7 +78,7 @@ export function finish(context: Context, record: ContainerRecord, code: number |
     exitCode: code ?? 137,
     reason,
     ...(message === undefined ? {} : { message }),
-    finishedAt: exitTime(context, record.id),
+    finishedAt: Math.max(exitTime(context, record.id), record.startedAt ?? 0), // file times are some milliseconds coarse
   });
   void tidy(context, record);
   const map = waitersOf(context);

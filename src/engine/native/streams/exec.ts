@@ -146,11 +146,15 @@ function keep(stream: Readable, limit: number): () => string {
   return () => Buffer.concat(chunks).toString("utf8");
 }
 
-/** Kills the process in the container with all its descendants, then the runtime that waits for it. */
+/**
+ * Kills the process in the container with all its descendants. The runtime that waits for it is left to reap it and to end by itself:
+ * were it killed too, a zombie would stay until the host's first process looks after it, and hold up the end of the container. It is
+ * killed only while there is no process yet.
+ */
 export function killExec(child: ChildProcess, pidFile: string): void {
   const pid = Number(readIfThere(pidFile) ?? 0);
-  const victims = pid > 0 ? processTree(pid) : [];
-  for (const victim of [...victims, child.pid ?? 0]) {
+  const victims = processTree(pid > 0 ? pid : (child.pid ?? 0));
+  for (const victim of victims) {
     if (victim <= 0) continue;
     try {
       process.kill(victim, "SIGKILL");
