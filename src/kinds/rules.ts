@@ -1,4 +1,316 @@
-import type { KindRules } from "./strategy/rules.ts";
+import * as appsColumns from "./apps/columns.ts";
+import * as appsDefaults from "./apps/defaults.ts";
+import { horizontalPodAutoscalerColumns } from "./autoscaling/columns.ts";
+import { setHorizontalPodAutoscalerDefaults } from "./autoscaling/defaults.ts";
+import { cronJobColumns, jobColumns } from "./batch/columns.ts";
+import { setCronJobDefaults, setJobDefaults } from "./batch/defaults.ts";
+import * as coreColumns from "./core/columns.ts";
+import * as coreDefaults from "./core/defaults.ts";
+import { podColumns } from "./core/pod/columns.ts";
+import { setPodDefaults } from "./core/pod/defaults.ts";
+import { gracePeriodSeconds, prepareForCreate, prepareForUpdate, selectableFields } from "./core/pod/prepare.ts";
+import type {
+  CertificateSigningRequest,
+  Event,
+  Job,
+  MutatingAdmissionPolicyBinding,
+  Namespace,
+  Node,
+  Pod,
+  ReplicaSet,
+  ReplicationController,
+  ResourceSlice,
+  Secret,
+  Service,
+  ValidatingAdmissionPolicyBinding,
+} from "./generated/types.ts";
+import * as columns from "./misc/columns.ts";
+import * as defaults from "./misc/defaults.ts";
+import { type KindRules, rules } from "./strategy/rules.ts";
+import { nameIsDNS1035Label, nameIsDNSLabel, nameIsPathSegment } from "./validation/names.ts";
+
+const generation = "spec";
+const role = { nameCheck: nameIsPathSegment, allowCreateOnUpdate: true };
+const policy = { generation, conditionalUpdateOnly: true } as const;
+
+const core: Record<string, KindRules> = {
+  "/ComponentStatus": { columns: coreColumns.componentStatusColumns },
+  "/ConfigMap": { columns: coreColumns.configMapColumns },
+  "/Endpoints": rules({
+    columns: coreColumns.endpointsColumns,
+    defaults: coreDefaults.setEndpointsDefaults,
+    allowCreateOnUpdate: true,
+  }),
+  "/Event": rules<Event>({
+    columns: coreColumns.eventColumns,
+    allowCreateOnUpdate: true,
+    selectableFields: eventFields,
+  }),
+  "/LimitRange": rules({ defaults: coreDefaults.setLimitRangeDefaults, allowCreateOnUpdate: true }),
+  "/Namespace": rules<Namespace>({
+    columns: coreColumns.namespaceColumns,
+    defaults: coreDefaults.setNamespaceDefaults,
+    nameCheck: nameIsDNSLabel,
+    selectableFields: ({ metadata, status }) => ({ name: metadata.name, "status.phase": status?.phase ?? "" }),
+  }),
+  "/Node": rules<Node>({
+    columns: coreColumns.nodeColumns,
+    defaults: coreDefaults.setNodeDefaults,
+    selectableFields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable ?? false) }),
+  }),
+  "/PersistentVolume": rules({
+    columns: coreColumns.persistentVolumeColumns,
+    defaults: coreDefaults.setPersistentVolumeDefaults,
+  }),
+  "/PersistentVolumeClaim": rules({
+    columns: coreColumns.persistentVolumeClaimColumns,
+    defaults: coreDefaults.setPersistentVolumeClaimDefaults,
+  }),
+  "/Pod": rules<Pod>({
+    columns: podColumns,
+    defaults: setPodDefaults,
+    generation,
+    prepareForCreate,
+    prepareForUpdate,
+    gracePeriodSeconds,
+    selectableFields,
+  }),
+  "/PodTemplate": rules({
+    columns: coreColumns.podTemplateColumns,
+    defaults: coreDefaults.setPodTemplateDefaults,
+    generation,
+  }),
+  "/ReplicationController": rules<ReplicationController>({
+    columns: coreColumns.replicationControllerColumns,
+    defaults: coreDefaults.setReplicationControllerDefaults,
+    generation,
+    defaultDeletionPropagation: "Orphan",
+    selectableFields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
+  }),
+  "/ResourceQuota": { columns: coreColumns.resourceQuotaColumns },
+  "/Secret": rules<Secret>({
+    columns: coreColumns.secretColumns,
+    defaults: coreDefaults.setSecretDefaults,
+    selectableFields: ({ type }) => ({ type: type ?? "" }),
+  }),
+  "/Service": rules<Service>({
+    columns: coreColumns.serviceColumns,
+    defaults: coreDefaults.setServiceDefaults,
+    nameCheck: nameIsDNS1035Label,
+    allowCreateOnUpdate: true,
+    selectableFields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),
+  }),
+  "/ServiceAccount": { columns: coreColumns.serviceAccountColumns },
+};
+
+function eventFields(event: Event): Record<string, string> {
+  const { involvedObject: object, source } = event;
+  return {
+    "involvedObject.kind": object.kind ?? "",
+    "involvedObject.namespace": object.namespace ?? "",
+    "involvedObject.name": object.name ?? "",
+    "involvedObject.uid": object.uid ?? "",
+    "involvedObject.apiVersion": object.apiVersion ?? "",
+    "involvedObject.resourceVersion": object.resourceVersion ?? "",
+    "involvedObject.fieldPath": object.fieldPath ?? "",
+    reason: event.reason ?? "",
+    reportingComponent: event.reportingComponent ?? "",
+    source: source?.component || event.reportingComponent || "",
+    type: event.type ?? "",
+  };
+}
+
+const workloads: Record<string, KindRules> = {
+  "apps/ControllerRevision": { columns: appsColumns.controllerRevisionColumns },
+  "apps/DaemonSet": rules({
+    columns: appsColumns.daemonSetColumns,
+    defaults: appsDefaults.setDaemonSetDefaults,
+    generation,
+  }),
+  "apps/Deployment": rules({
+    columns: appsColumns.deploymentColumns,
+    defaults: appsDefaults.setDeploymentDefaults,
+    generation,
+  }),
+  "apps/ReplicaSet": rules<ReplicaSet>({
+    columns: appsColumns.replicaSetColumns,
+    defaults: appsDefaults.setReplicaSetDefaults,
+    generation,
+    selectableFields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
+  }),
+  "apps/StatefulSet": rules({
+    columns: appsColumns.statefulSetColumns,
+    defaults: appsDefaults.setStatefulSetDefaults,
+    generation,
+  }),
+  "autoscaling/HorizontalPodAutoscaler": rules({
+    columns: horizontalPodAutoscalerColumns,
+    defaults: setHorizontalPodAutoscalerDefaults,
+  }),
+  "batch/CronJob": rules({ columns: cronJobColumns, defaults: setCronJobDefaults, generation }),
+  "batch/Job": rules<Job>({
+    columns: jobColumns,
+    defaults: setJobDefaults,
+    generation,
+    defaultDeletionPropagation: "Orphan",
+    selectableFields: ({ status }) => ({ "status.successful": String(status?.succeeded ?? 0) }),
+  }),
+  "policy/PodDisruptionBudget": rules({
+    columns: columns.podDisruptionBudgetColumns,
+    generation,
+    conditionalUpdateOnly: true,
+  }),
+};
+
+const network: Record<string, KindRules> = {
+  "discovery.k8s.io/EndpointSlice": rules({
+    columns: columns.endpointSliceColumns,
+    defaults: defaults.setEndpointSliceDefaults,
+    generation,
+  }),
+  "networking.k8s.io/IngressClass": rules({
+    columns: columns.ingressClassColumns,
+    defaults: defaults.setIngressClassDefaults,
+    generation,
+  }),
+  "networking.k8s.io/Ingress": { columns: columns.ingressColumns, generation },
+  "networking.k8s.io/IPAddress": { columns: columns.ipAddressColumns },
+  "networking.k8s.io/NetworkPolicy": rules({
+    columns: columns.networkPolicyColumns,
+    defaults: defaults.setNetworkPolicyDefaults,
+    generation,
+  }),
+  "networking.k8s.io/ServiceCIDR": { columns: columns.serviceCIDRColumns },
+};
+
+const storage: Record<string, KindRules> = {
+  "storage.k8s.io/CSIDriver": rules({
+    columns: columns.csiDriverColumns,
+    defaults: defaults.setCSIDriverDefaults,
+    conditionalUpdateOnly: true,
+  }),
+  "storage.k8s.io/CSINode": { columns: columns.csiNodeColumns, conditionalUpdateOnly: true },
+  "storage.k8s.io/CSIStorageCapacity": { conditionalUpdateOnly: true },
+  "storage.k8s.io/StorageClass": rules({
+    columns: columns.storageClassColumns,
+    defaults: defaults.setStorageClassDefaults,
+  }),
+  "storage.k8s.io/VolumeAttachment": { columns: columns.volumeAttachmentColumns, conditionalUpdateOnly: true },
+  "storage.k8s.io/VolumeAttributesClass": { columns: columns.volumeAttributesClassColumns },
+};
+
+const access: Record<string, KindRules> = {
+  "certificates.k8s.io/CertificateSigningRequest": rules<CertificateSigningRequest>({
+    columns: columns.certificateSigningRequestColumns,
+    selectableFields: ({ spec }) => ({ "spec.signerName": spec.signerName }),
+  }),
+  "rbac.authorization.k8s.io/Role": role,
+  "rbac.authorization.k8s.io/ClusterRole": rules({ ...role, defaults: defaults.setClusterRoleDefaults }),
+  "rbac.authorization.k8s.io/RoleBinding": rules({
+    ...role,
+    columns: columns.roleBindingColumns,
+    defaults: defaults.setRoleBindingDefaults,
+  }),
+  "rbac.authorization.k8s.io/ClusterRoleBinding": rules({
+    ...role,
+    columns: columns.roleBindingColumns,
+    defaults: defaults.setRoleBindingDefaults,
+  }),
+};
+
+const extension: Record<string, KindRules> = {
+  "admissionregistration.k8s.io/MutatingAdmissionPolicy": rules({
+    ...policy,
+    columns: columns.mutatingAdmissionPolicyColumns,
+    defaults: defaults.setAdmissionPolicyDefaults,
+  }),
+  "admissionregistration.k8s.io/MutatingAdmissionPolicyBinding": rules<MutatingAdmissionPolicyBinding>({
+    ...policy,
+    columns: columns.policyBindingColumns,
+    defaults: ({ spec }) => defaults.setMatchResourcesDefaults(spec?.matchResources),
+  }),
+  "admissionregistration.k8s.io/MutatingWebhookConfiguration": rules({
+    ...policy,
+    columns: columns.webhookColumns,
+    defaults: defaults.setWebhookDefaults,
+  }),
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicy": rules({
+    ...policy,
+    columns: columns.validatingAdmissionPolicyColumns,
+    defaults: defaults.setAdmissionPolicyDefaults,
+  }),
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding": rules<ValidatingAdmissionPolicyBinding>({
+    ...policy,
+    columns: columns.policyBindingColumns,
+    defaults: ({ spec }) => defaults.setMatchResourcesDefaults(spec?.matchResources),
+  }),
+  "admissionregistration.k8s.io/ValidatingWebhookConfiguration": rules({
+    ...policy,
+    columns: columns.webhookColumns,
+    defaults: defaults.setWebhookDefaults,
+  }),
+  "apiextensions.k8s.io/CustomResourceDefinition": rules({
+    defaults: defaults.setCustomResourceDefinitionDefaults,
+    generation,
+    conditionalUpdateOnly: true,
+  }),
+  "apiregistration.k8s.io/APIService": rules({
+    columns: columns.apiServiceColumns,
+    defaults: defaults.setAPIServiceDefaults,
+    nameCheck: nameIsPathSegment,
+    conditionalUpdateOnly: true,
+  }),
+};
+
+const scheduling: Record<string, KindRules> = {
+  "coordination.k8s.io/Lease": {
+    columns: columns.leaseColumns,
+    allowCreateOnUpdate: true,
+    conditionalUpdateOnly: true,
+  },
+  "flowcontrol.apiserver.k8s.io/FlowSchema": rules({
+    columns: columns.flowSchemaColumns,
+    defaults: defaults.setFlowSchemaDefaults,
+    generation,
+  }),
+  "flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration": rules({
+    columns: columns.priorityLevelColumns,
+    defaults: defaults.setPriorityLevelDefaults,
+    generation,
+  }),
+  "node.k8s.io/RuntimeClass": {
+    columns: columns.runtimeClassColumns,
+    allowCreateOnUpdate: true,
+    conditionalUpdateOnly: true,
+  },
+  "resource.k8s.io/DeviceClass": { columns: columns.nameAndAge, generation },
+  "resource.k8s.io/ResourceClaim": rules({
+    columns: columns.resourceClaimColumns,
+    defaults: defaults.setResourceClaimDefaults,
+  }),
+  "resource.k8s.io/ResourceClaimTemplate": rules({
+    columns: columns.nameAndAge,
+    defaults: defaults.setResourceClaimTemplateDefaults,
+  }),
+  "resource.k8s.io/ResourceSlice": rules<ResourceSlice>({
+    columns: columns.resourceSliceColumns,
+    generation,
+    selectableFields: ({ spec }) => ({ "spec.nodeName": spec.nodeName ?? "", "spec.driver": spec.driver }),
+  }),
+  "scheduling.k8s.io/PriorityClass": rules({
+    columns: columns.priorityClassColumns,
+    defaults: defaults.setPriorityClassDefaults,
+    generation,
+  }),
+};
 
 /** The rules of built-in kinds by `group/kind`; kinds without an entry have only what all kinds share. */
-export const builtInRules: Readonly<Record<string, KindRules>> = {};
+export const builtInRules: Readonly<Record<string, KindRules>> = {
+  ...core,
+  ...workloads,
+  ...network,
+  ...storage,
+  ...access,
+  ...extension,
+  ...scheduling,
+};

@@ -17,6 +17,11 @@ export interface KindInfo<T = ApiObject> extends Resource<T> {
   readonly storage: { readonly group: string; readonly resource: string; readonly version: string };
   toStorage?(object: ApiObject): ApiObject;
   fromStorage?(object: ApiObject): ApiObject;
+  /**
+   * Custom resources: checks types, reports unknown fields (`Strict`: throws a StatusError 400, `Warn`: adds to `warnings`) and
+   * prunes. Absent for built-in kinds, whose schema is known by name.
+   */
+  decode?(object: ApiObject, warnings: Set<string>, fieldValidation: string): void;
   readonly strategy: Strategy;
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name and metadata.namespace: `spec.nodeName` → value. */
@@ -57,6 +62,8 @@ export interface Strategy {
   /** Pods (and others with graceful deletion): the grace period to use, seconds; undefined = deleted at once. */
   gracePeriodSeconds?(object: ApiObject, requested: number | undefined): number;
   /** `orphan` for the few kinds whose default is to leave dependents. */
+  /** False: never has dependents, so propagation policies mean nothing (Events). Default true. */
+  readonly garbageCollected?: boolean;
   readonly defaultDeletionPropagation: "Background" | "Orphan";
 }
 

@@ -93,6 +93,8 @@ function normalizeValue(value: unknown, field: SchemaField): unknown {
 
 /** What an absent field is in JSON: undefined where it is left out. */
 function zeroOf(field: SchemaField): unknown {
+  // Defaults that the schema itself declares: `protocol: TCP` of ports and a few others.
+  if (field.default !== undefined && (field.pointer || field.default)) return structuredClone(field.default);
   if (field.shape !== "one" || field.pointer) return field.omitEmpty || field.omitZero ? undefined : null;
   if (field.omitZero) return undefined;
   switch (field.type) {
