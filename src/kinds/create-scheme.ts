@@ -1,9 +1,10 @@
 import { defaultColumns } from "./columns/column.ts";
-import { conversions } from "./conversions.ts";
+import { type Conversion, conversions, convertedColumns, convertedStrategy } from "./conversions.ts";
 import { type KindRow, kindTable } from "./kind-table.ts";
-import { apiVersionOf } from "./object.ts";
+import { type ApiObject, apiVersionOf } from "./object.ts";
 import { builtInRules } from "./rules.ts";
 import type { KindInfo, Scheme } from "./scheme.ts";
+import { normalizeObject } from "./schema/normalize.ts";
 import { createStrategy } from "./strategy/create-strategy.ts";
 
 /** A scheme that custom resources are added to and removed from while the server runs. */
@@ -68,17 +69,45 @@ function builtInKinds(): KindInfo[] {
 
 function kindInfoOf(row: KindRow): KindInfo {
   const schema = schemaNameOf(row.group, row.version, row.kind);
-  const rules = builtInRules[`${row.group}/${row.kind}`] ?? {};
   const conversion = conversions[`${row.group}/${row.version}/${row.kind}`];
+  if (conversion) return convertedKind(row, schema, conversion);
+  const rules = builtInRules[`${row.group}/${row.kind}`] ?? {};
   return {
     ...row,
     listKind: `${row.kind}List`,
     schema,
-    storage: conversion?.storage ?? { group: row.group, resource: row.resource, version: row.version },
-    ...(conversion ? { toStorage: conversion.toStorage, fromStorage: conversion.fromStorage } : {}),
+    storage: { group: row.group, resource: row.resource, version: row.version },
     strategy: createStrategy(row, schema, rules),
     columns: rules.columns ?? defaultColumns,
     ...(rules.selectableFields ? { selectableFields: (object) => rules.selectableFields!(object) } : {}),
+  };
+}
+
+function convertedKind(row: KindRow, schema: string, conversion: Conversion): KindInfo {
+  const { storage } = conversion;
+  const stored = kindInfoOf(
+    kindTable.find(
+      ({ group, resource, version }) =>
+        group === storage.group && resource === storage.resource && version === storage.version,
+    )!,
+  );
+  const setDefaults = (object: ApiObject) => {
+    normalizeObject(object, schema);
+    const internal = conversion.toStorage(object);
+    stored.strategy.setDefaults(internal);
+    Object.assign(object, conversion.fromStorage(internal));
+    normalizeObject(object, schema);
+  };
+  return {
+    ...row,
+    listKind: `${row.kind}List`,
+    schema,
+    ...conversion,
+    strategy: convertedStrategy(stored.strategy, conversion, setDefaults),
+    columns: convertedColumns(stored.columns, conversion),
+    ...(stored.selectableFields
+      ? { selectableFields: (object: ApiObject) => stored.selectableFields!(conversion.toStorage(object)) }
+      : {}),
   };
 }
 

@@ -5,6 +5,9 @@ import { setHorizontalPodAutoscalerDefaults } from "./autoscaling/defaults.ts";
 import { cronJobColumns, jobColumns } from "./batch/columns.ts";
 import { setCronJobDefaults, setJobDefaults } from "./batch/defaults.ts";
 import * as coreColumns from "./core/columns.ts";
+import * as appsPrepare from "./apps/prepare.ts";
+import { prepareJob } from "./batch/prepare.ts";
+import * as corePrepare from "./core/prepare.ts";
 import * as coreDefaults from "./core/defaults.ts";
 import { podColumns } from "./core/pod/columns.ts";
 import { setPodDefaults } from "./core/pod/defaults.ts";
@@ -51,20 +54,27 @@ const core: Record<string, KindRules> = {
     columns: coreColumns.namespaceColumns,
     defaults: coreDefaults.setNamespaceDefaults,
     nameCheck: nameIsDNSLabel,
+    prepareForCreate: corePrepare.prepareNamespace,
+    prepareForUpdate: corePrepare.prepareNamespaceUpdate,
     selectableFields: ({ metadata, status }) => ({ name: metadata.name, "status.phase": status?.phase ?? "" }),
   }),
   "/Node": rules<Node>({
     columns: coreColumns.nodeColumns,
     defaults: coreDefaults.setNodeDefaults,
+    statusOnCreate: true,
+    prepareForCreate: corePrepare.prepareNode,
+    prepareForUpdate: corePrepare.prepareNode,
     selectableFields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable ?? false) }),
   }),
   "/PersistentVolume": rules({
     columns: coreColumns.persistentVolumeColumns,
     defaults: coreDefaults.setPersistentVolumeDefaults,
+    prepareForCreate: corePrepare.preparePersistentVolume,
   }),
   "/PersistentVolumeClaim": rules({
     columns: coreColumns.persistentVolumeClaimColumns,
     defaults: coreDefaults.setPersistentVolumeClaimDefaults,
+    prepareForCreate: corePrepare.preparePersistentVolumeClaim,
   }),
   "/Pod": rules<Pod>({
     columns: podColumns,
@@ -91,11 +101,13 @@ const core: Record<string, KindRules> = {
   "/Secret": rules<Secret>({
     columns: coreColumns.secretColumns,
     defaults: coreDefaults.setSecretDefaults,
+    prepareForUpdate: corePrepare.prepareSecretUpdate,
     selectableFields: ({ type }) => ({ type: type ?? "" }),
   }),
   "/Service": rules<Service>({
     columns: coreColumns.serviceColumns,
     defaults: coreDefaults.setServiceDefaults,
+    prepareForUpdate: corePrepare.prepareServiceUpdate,
     nameCheck: nameIsDNS1035Label,
     allowCreateOnUpdate: true,
     selectableFields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),
@@ -126,11 +138,14 @@ const workloads: Record<string, KindRules> = {
     columns: appsColumns.daemonSetColumns,
     defaults: appsDefaults.setDaemonSetDefaults,
     generation,
+    prepareForCreate: appsPrepare.prepareDaemonSet,
+    prepareForUpdate: appsPrepare.prepareDaemonSetUpdate,
   }),
   "apps/Deployment": rules({
     columns: appsColumns.deploymentColumns,
     defaults: appsDefaults.setDeploymentDefaults,
     generation,
+    prepareForUpdate: appsPrepare.prepareDeploymentUpdate,
   }),
   "apps/ReplicaSet": rules<ReplicaSet>({
     columns: appsColumns.replicaSetColumns,
@@ -142,6 +157,8 @@ const workloads: Record<string, KindRules> = {
     columns: appsColumns.statefulSetColumns,
     defaults: appsDefaults.setStatefulSetDefaults,
     generation,
+    prepareForCreate: appsPrepare.dropStatefulSetFields,
+    prepareForUpdate: appsPrepare.dropStatefulSetFields,
   }),
   "autoscaling/HorizontalPodAutoscaler": rules({
     columns: horizontalPodAutoscalerColumns,
@@ -152,6 +169,7 @@ const workloads: Record<string, KindRules> = {
     columns: jobColumns,
     defaults: setJobDefaults,
     generation,
+    prepareForCreate: prepareJob,
     defaultDeletionPropagation: "Orphan",
     selectableFields: ({ status }) => ({ "status.successful": String(status?.succeeded ?? 0) }),
   }),
@@ -205,7 +223,7 @@ const access: Record<string, KindRules> = {
     selectableFields: ({ spec }) => ({ "spec.signerName": spec.signerName }),
   }),
   "rbac.authorization.k8s.io/Role": role,
-  "rbac.authorization.k8s.io/ClusterRole": rules({ ...role, defaults: defaults.setClusterRoleDefaults }),
+  "rbac.authorization.k8s.io/ClusterRole": role,
   "rbac.authorization.k8s.io/RoleBinding": rules({
     ...role,
     columns: columns.roleBindingColumns,
@@ -251,6 +269,7 @@ const extension: Record<string, KindRules> = {
   }),
   "apiextensions.k8s.io/CustomResourceDefinition": rules({
     defaults: defaults.setCustomResourceDefinitionDefaults,
+    prepareForCreate: defaults.prepareCustomResourceDefinition,
     generation,
     conditionalUpdateOnly: true,
   }),

@@ -43,7 +43,6 @@ export function setStatefulSetDefaults({ spec }: StatefulSet): void {
   }
   if (spec.updateStrategy.type === "RollingUpdate" && spec.updateStrategy.rollingUpdate) {
     spec.updateStrategy.rollingUpdate.partition ??= 0;
-    spec.updateStrategy.rollingUpdate.maxUnavailable ??= 1;
   }
   spec.persistentVolumeClaimRetentionPolicy ??= {};
   spec.persistentVolumeClaimRetentionPolicy.whenDeleted ||= "Retain";

@@ -46,6 +46,11 @@ export function setPodTemplateDefaults({ template }: PodTemplate): void {
 
 export function setSecretDefaults(secret: Secret): void {
   secret.type ||= "Opaque";
+  if (!secret.stringData) return;
+  const data: Record<string, string> = { ...secret.data };
+  for (const [key, text] of Object.entries(secret.stringData)) data[key] = Buffer.from(text).toString("base64");
+  secret.data = data;
+  delete secret.stringData;
 }
 
 export function setNamespaceDefaults(namespace: Namespace): void {

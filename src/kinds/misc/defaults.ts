@@ -1,6 +1,5 @@
 import type {
   APIService,
-  ClusterRole,
   ClusterRoleBinding,
   CSIDriver,
   CustomResourceDefinition,
@@ -32,11 +31,6 @@ export function setRoleBindingDefaults(binding: RoleBinding | ClusterRoleBinding
   for (const subject of binding.subjects ?? []) {
     if (subject.kind === "User" || subject.kind === "Group") subject.apiGroup ||= RBAC;
   }
-}
-
-/** Rules of an aggregated role are the controller's; absent ones are null. */
-export function setClusterRoleDefaults(role: ClusterRole): void {
-  if ((role.rules ?? []).length === 0) role.rules = null as unknown as [];
 }
 
 export function setNetworkPolicyDefaults({ spec }: NetworkPolicy): void {
@@ -103,11 +97,12 @@ export function setCustomResourceDefinitionDefaults(crd: CustomResourceDefinitio
   spec.conversion ??= { strategy: "None" };
   const service = spec.conversion.webhook?.clientConfig?.service;
   if (service) service.port ??= 443;
-  crd.status ??= {} as NonNullable<CustomResourceDefinition["status"]>;
-  if ((crd.status.storedVersions ?? []).length === 0) {
-    const stored = spec.versions?.find(({ storage }) => storage);
-    if (stored) crd.status.storedVersions = [stored.name];
-  }
+}
+
+/** The version that is stored is the first of those that ever were. */
+export function prepareCustomResourceDefinition({ spec, status }: CustomResourceDefinition): void {
+  const stored = spec.versions?.find(({ storage }) => storage);
+  if (stored && status) status.storedVersions = [stored.name];
 }
 
 export function setAPIServiceDefaults({ spec }: APIService): void {

@@ -1,6 +1,6 @@
 import { quantityError } from "../quantity.ts";
 import { type Schema, type SchemaField, schemaOf } from "./schema.ts";
-import { canonicalTime } from "./time.ts";
+import { canonicalMicroTime, canonicalTime, timeError } from "./time.ts";
 
 /** What decoding a request body into a built-in type finds. */
 export interface FieldCheck {
@@ -119,7 +119,8 @@ function checkSpecial(value: unknown, field: SchemaField, walk: Walk): void {
     else if (!fits(value as number, "int32")) wrong(`number ${String(value)}`, "int32");
   } else if (field.type === "time" || field.type === "microtime") {
     if (kind !== "string") wrong(kind, "string");
-    else if (canonicalTime(value as string) === undefined) walk.typeErrors.push(timeError(value as string, field.type));
+    else if ((field.type === "time" ? canonicalTime : canonicalMicroTime)(value as string) === undefined)
+      walk.typeErrors.push(timeError(value as string, field.type));
   }
 }
 
@@ -134,12 +135,6 @@ function checkBytes(value: string, walk: Walk): void {
   const bad = /[^A-Za-z0-9+/]/.exec(text);
   const position = bad && bad[0] !== "=" ? bad.index : text.length - (text.length % 4);
   walk.typeErrors.push(`illegal base64 data at input byte ${position}`);
-}
-
-function timeError(text: string, type: "time" | "microtime"): string {
-  const layout = type === "time" ? "2006-01-02T15:04:05Z07:00" : "2006-01-02T15:04:05.000000Z07:00";
-  const rest = /^\d{4}/.test(text) ? text.slice(4) : text;
-  return `parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(rest)} as ${JSON.stringify(rest === text ? "2006" : "-")}`;
 }
 
 function fits(value: number, type: "int32" | "int64"): boolean {

@@ -43,7 +43,8 @@ function normalizeField(value: unknown, field: SchemaField): unknown {
 
 function normalizeList(value: unknown, field: SchemaField): unknown {
   if (!Array.isArray(value)) return zeroOf(field);
-  if (value.length === 0 && field.omitEmpty && !field.pointer) return undefined;
+  // stored objects know no empty list but an absent one
+  if (value.length === 0) return zeroOf(field);
   for (let i = 0; i < value.length; i++) value[i] = normalizeValue(value[i], field) ?? zeroItem(field);
   return value;
 }
@@ -52,7 +53,7 @@ function normalizeMap(value: unknown, field: SchemaField): unknown {
   if (typeof value !== "object" || Array.isArray(value)) return zeroOf(field);
   const map = value as Fields;
   const keys = Object.keys(map);
-  if (keys.length === 0 && field.omitEmpty && !field.pointer) return undefined;
+  if (keys.length === 0) return zeroOf(field);
   for (const key of keys) map[key] = normalizeValue(map[key], field) ?? zeroItem(field);
   return map;
 }

@@ -21,7 +21,7 @@ export function createStrategy(row: KindRow, schemaName: string, rules: KindRule
       rules.defaults?.(object);
     },
     prepareForCreate(object) {
-      if (hasStatus) delete object.status;
+      if (hasStatus && !rules.statusOnCreate) delete object.status;
       normalizeObject(object, schemaName);
       if (rules.generation) object.metadata.generation = 1;
       else delete object.metadata.generation;

@@ -10,13 +10,15 @@ import type { NameCheck } from "../validation/names.ts";
 export interface KindRules<T extends ApiObject = ApiObject> {
   /** Default: DNS subdomain. */
   readonly nameCheck?: NameCheck;
-  /** Fields outside metadata and status that don't count as a change of spec; undefined = the kind has no generation. */
+  /** Objects have a generation, which grows with every change outside metadata and status. */
   readonly generation?: "spec" | undefined;
   /** PUT may create. */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without resourceVersion is refused. */
   readonly conditionalUpdateOnly?: boolean;
-  /** The status subresource changes labels and other metadata too; default: only finalizers, owners and managed fields may. */
+  /** A create may set the status (nodes). */
+  readonly statusOnCreate?: boolean;
+  /** `orphan` where that is what a deletion without a policy does. */
   readonly defaultDeletionPropagation?: "Background" | "Orphan";
   defaults?(object: T): void;
   prepareForCreate?(object: T): void;

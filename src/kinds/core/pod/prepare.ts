@@ -13,7 +13,7 @@ export function prepareForCreate(pod: Pod): void {
         type: "PodScheduled",
         status: "False",
         lastProbeTime: null as unknown as string,
-        lastTransitionTime: null as unknown as string,
+        lastTransitionTime: pod.metadata.creationTimestamp ?? (null as unknown as string),
         reason: "SchedulingGated",
         message: "Scheduling is blocked due to non-empty scheduling gates",
       },
