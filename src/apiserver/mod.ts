@@ -27,3 +27,18 @@ export {
   type PkiOptions,
   writeKubeconfig,
 } from "./pki/mod.ts";
+export { versionInfo, type VersionInfo } from "./discovery/version.ts";
+export type { Health } from "./discovery/health.ts";
+export type {
+  AdmissionAttributes,
+  AdmissionPlugin,
+  Authenticator,
+  AuthorizationAttributes,
+  Authorizer,
+  Reader,
+  RequestInfo,
+  ResourceHooks,
+  VirtualResource,
+} from "./ports.ts";
+export { createReader } from "./registry/reader.ts";
+export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";

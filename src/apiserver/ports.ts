@@ -30,7 +30,9 @@ export interface AuthorizationAttributes {
 }
 
 export interface Authorizer {
-  authorize(attributes: AuthorizationAttributes): Promise<{ allowed: boolean; reason: string }> | { allowed: boolean; reason: string };
+  authorize(
+    attributes: AuthorizationAttributes,
+  ): Promise<{ allowed: boolean; reason: string }> | { allowed: boolean; reason: string };
 }
 
 /** Who a request comes from; undefined = no credentials that this one knows. @throws StatusError 401 for bad ones. */
@@ -82,7 +84,23 @@ export interface Reader {
  */
 export interface ResourceHooks {
   /** May change `object` and return an undo for when the write fails. */
-  beforeCreate?(object: ApiObject, context: { dryRun: boolean }): Promise<(() => void) | undefined> | (() => void) | undefined;
-  beforeUpdate?(object: ApiObject, old: ApiObject, context: { dryRun: boolean; subresource: string }): Promise<(() => void) | undefined> | (() => void) | undefined;
+  beforeCreate?(
+    object: ApiObject,
+    context: { dryRun: boolean },
+  ): Promise<(() => void) | undefined> | (() => void) | undefined;
+  beforeUpdate?(
+    object: ApiObject,
+    old: ApiObject,
+    context: { dryRun: boolean; subresource: string },
+  ): Promise<(() => void) | undefined> | (() => void) | undefined;
   afterDelete?(object: ApiObject): void;
+}
+
+/** A kind or subresource that is answered and not stored: reviews, token requests. */
+export interface VirtualResource {
+  /** The answer to a POST. `object` is the decoded, defaulted body; `parent` the object that a subresource belongs to. */
+  create(
+    object: ApiObject,
+    context: { user: UserInfo; namespace: string; name: string; dryRun: boolean; parent?: ApiObject },
+  ): Promise<ApiObject> | ApiObject;
 }

@@ -25,12 +25,19 @@ function parseRequirement(part: string, whole: string): Requirement {
   const text = part.trim();
   if (text === "") throw fail(`found '', expected: !, identifier, or 'end of string'`);
   const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(text);
-  if (set) return checked({ key: set[1]!, operator: set[2] as "in" | "notin", values: set[3]!.split(",").map((v) => v.trim()) }, fail);
+  if (set)
+    return checked(
+      { key: set[1]!, operator: set[2] as "in" | "notin", values: set[3]!.split(",").map((v) => v.trim()) },
+      fail,
+    );
   const equal = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(.*)$/.exec(text);
   if (equal) {
     const value = equal[3]!.trim();
     if (equal[2] === "<" || equal[2] === ">") {
-      if (!/^-?\d+$/.test(value)) throw fail(`values[0][${equal[1]}]: Invalid value: "${value}": for 'Gt', 'Lt' operators, the value must be an integer`);
+      if (!/^-?\d+$/.test(value))
+        throw fail(
+          `values[0][${equal[1]}]: Invalid value: "${value}": for 'Gt', 'Lt' operators, the value must be an integer`,
+        );
       return checked({ key: equal[1]!, operator: equal[2] === ">" ? "gt" : "lt", values: [value] }, fail);
     }
     return checked({ key: equal[1]!, operator: equal[2] === "!=" ? "notin" : "in", values: [value] }, fail);
@@ -86,9 +93,15 @@ function splitTop(text: string): string[] {
 }
 
 /** A field selector: `metadata.name=a,spec.nodeName!=b`. @throws StatusError 400 for fields that the kind does not offer */
-export function fieldMatcher(text: string | null, kind: KindInfo): { matches: Matcher; name?: string; namespace?: string } | undefined {
+export function fieldMatcher(
+  text: string | null,
+  kind: KindInfo,
+): { matches: Matcher; name?: string; namespace?: string } | undefined {
   if (!text?.trim()) return undefined;
-  const terms = text.split(/(?<!\\),/).filter((part) => part.trim() !== "").map((part) => parseTerm(part, text, kind));
+  const terms = text
+    .split(/(?<!\\),/)
+    .filter((part) => part.trim() !== "")
+    .map((part) => parseTerm(part, text, kind));
   const equal = (field: string) => terms.find((term) => term.field === field && !term.negated)?.value;
   const name = equal("metadata.name");
   const namespace = equal("metadata.namespace");

@@ -22,6 +22,11 @@ export interface KindInfo<T = ApiObject> extends Resource<T> {
    * prunes. Absent for built-in kinds, whose schema is known by name.
    */
   decode?(object: ApiObject, warnings: Set<string>, fieldValidation: string): void;
+  /** How the `scale` subresource reads and writes the object, where it is not by the usual fields (custom resources). */
+  readonly scale?: {
+    read(object: ApiObject): { spec: number | undefined; status: number; selector: string | undefined };
+    write(object: ApiObject, replicas: number): void;
+  };
   readonly strategy: Strategy;
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name and metadata.namespace: `spec.nodeName` → value. */
@@ -62,6 +67,8 @@ export interface Strategy {
   /** Pods (and others with graceful deletion): the grace period to use, seconds; undefined = deleted at once. */
   gracePeriodSeconds?(object: ApiObject, requested: number | undefined): number;
   /** `orphan` for the few kinds whose default is to leave dependents. */
+  /** A delete answers with the object instead of a Status. Default false; kinds with a grace period always do. */
+  readonly returnsDeleted?: boolean;
   /** False: never has dependents, so propagation policies mean nothing (Events). Default true. */
   readonly garbageCollected?: boolean;
   readonly defaultDeletionPropagation: "Background" | "Orphan";

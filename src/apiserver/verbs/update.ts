@@ -1,0 +1,134 @@
+import { deepClone, deepEqual } from "#base";
+import { type ApiObject, badRequest, conflict, invalid, modified, notFound } from "#kinds";
+import { isStoreError, type StoredObject } from "#store";
+import { admissionOf, mutate, validate } from "../pipeline/admit.ts";
+import { type Call, isDryRun } from "../pipeline/call.ts";
+import { trackUpdate } from "../patch/managed-fields.ts";
+import { keyOf } from "../registry/keys.ts";
+import { isVolatile, throwStoreError } from "../registry/store-errors.ts";
+import { toStored, viewOf } from "../registry/view.ts";
+import { createObject, dryRunResult } from "./create.ts";
+
+export interface UpdateOptions {
+  /** Gives the new object from the current one (read-only). May be called again after a conflict. */
+  change(current: ApiObject): ApiObject | Promise<ApiObject>;
+  /** The revision that the client saw; the write fails when it is another. Absent: try again on top of the newer one. */
+  resourceVersion?: string;
+  uid?: string;
+  /** Tries before a conflict is told. Default 5, as the API server's for patches. */
+  tries?: number;
+  /** `metadata.managedFields` are what `change` gave. */
+  ownFields?: boolean;
+}
+
+/** Read, change, admit, validate, write; from the start again when another write came between. @throws StatusError */
+export async function updateObject(call: Call, options: UpdateOptions): Promise<StoredObject> {
+  const { kind, info, server } = call;
+  const key = keyOf(kind, info.namespace, info.name);
+  for (let tries = 1; ; tries++) {
+    const stored = server.store.latest(key);
+    if (!stored) throw notFound(kind, info.name);
+    const old = viewOf(kind, stored).object;
+    checkPreconditions(call, old, options);
+    try {
+      return await attempt(call, stored, old, options);
+    } catch (error) {
+      if (!isStoreError(error, "conflict")) throwStoreError(error, kind, info.name);
+      if (options.resourceVersion) throw modified(kind, info.name);
+      if (tries >= (options.tries ?? 5)) throw modified(kind, info.name);
+    }
+  }
+}
+
+function checkPreconditions({ kind, info }: Call, old: ApiObject, { resourceVersion, uid }: UpdateOptions): void {
+  if (uid && uid !== old.metadata.uid) {
+    throw conflict(
+      kind,
+      info.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+    );
+  }
+  if (resourceVersion && resourceVersion !== old.metadata.resourceVersion) throw modified(kind, info.name);
+}
+
+async function attempt(
+  call: Call,
+  stored: StoredObject,
+  old: ApiObject,
+  options: UpdateOptions,
+): Promise<StoredObject> {
+  const { kind, info, server } = call;
+  const { strategy } = kind;
+  const dryRun = isDryRun(call);
+  const object = await options.change(old);
+  const attributes = admissionOf(call, { operation: "UPDATE", object, old, dryRun });
+  strategy.setDefaults(object);
+  await mutate(call, attributes);
+  const candidate = attributes.object ?? object;
+  if (candidate !== object) strategy.setDefaults(candidate);
+  if (kind.namespaced) candidate.metadata.namespace = info.namespace;
+  strategy.prepareForUpdate(candidate, old, info.subresource);
+  const hook = server.hooks.get(`${kind.group}/${kind.resource}`);
+  const undo = await hook?.beforeUpdate?.(candidate, old, { dryRun, subresource: info.subresource });
+  try {
+    const errors = strategy.validateUpdate(candidate, old, info.subresource);
+    if (errors.length > 0) throw invalid(kind, info.name, errors);
+    for (const text of strategy.warnings(candidate, old)) call.warnings.add(text);
+    await validate(call, attributes);
+    if (!options.ownFields) trackUpdate(call, candidate, old);
+    candidate.metadata.resourceVersion = old.metadata.resourceVersion!;
+    if (dryRun) {
+      undo?.();
+      return dryRunResult(stored.key, toStored(kind, candidate), stored.revision);
+    }
+    if (isReleased(candidate)) {
+      const gone = await server.store.delete(stored.key, stored.revision, toStored(kind, candidate));
+      hook?.afterDelete?.(candidate);
+      return gone;
+    }
+    // a write that changes nothing is none: same revision, no event
+    if (deepEqual(candidate, old)) return stored;
+    return await server.store.update(stored.key, toStored(kind, candidate), stored.revision, {
+      volatile: isVolatile(kind, candidate),
+    });
+  } catch (error) {
+    if (!dryRun) undo?.();
+    throw error;
+  }
+}
+
+/** Deleted, and the last finalizer is gone: the object goes with this write. */
+function isReleased({ metadata }: ApiObject): boolean {
+  if (!metadata.deletionTimestamp || (metadata.finalizers?.length ?? 0) > 0) return false;
+  return (metadata.deletionGracePeriodSeconds ?? 0) === 0;
+}
+
+/** PUT. */
+export async function replaceObject(call: Call, object: ApiObject): Promise<StoredObject> {
+  const { kind, info, server } = call;
+  const { metadata } = object;
+  if (metadata.name && metadata.name !== info.name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${info.name})`);
+  }
+  metadata.name = info.name;
+  if (metadata.namespace && metadata.namespace !== info.namespace) {
+    throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
+  }
+  if (kind.strategy.allowCreateOnUpdate && !server.store.latest(keyOf(kind, info.namespace, info.name))) {
+    return createObject(call, object);
+  }
+  if (!metadata.resourceVersion && !kind.strategy.allowUnconditionalUpdate) {
+    throw invalid(kind, info.name, [
+      {
+        field: "metadata.resourceVersion",
+        reason: "FieldValueInvalid",
+        message: "Invalid value: 0: must be specified for an update",
+      },
+    ]);
+  }
+  return updateObject(call, {
+    change: () => deepClone<ApiObject>(object),
+    ...(metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}),
+    ...(metadata.uid ? { uid: metadata.uid } : {}),
+  });
+}
