@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,10 +9,7 @@ import type { ContractSubject } from "../../src/engine/contract.test-support.ts"
 
 /** Images are made once a test file; each engine has a directory of its own for everything else. */
 const shared = await mkdtemp(join(tmpdir(), "slim-engine-images-"));
-process.once(
-  "exit",
-  () => void import("node:fs").then(({ rmSync }) => rmSync(shared, { recursive: true, force: true })),
-);
+process.once("exit", () => rmSync(shared, { recursive: true, force: true }));
 
 export interface NativeSubject extends ContractSubject {
   readonly directory: string;

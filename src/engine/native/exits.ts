@@ -4,7 +4,7 @@ import { messageOf } from "#base";
 import type { Context } from "./context.ts";
 import { readExit } from "./monitor.ts";
 import type { ContainerRecord } from "./records.ts";
-import { isAlive } from "./sys/process.ts";
+import { isAlive, isEnding } from "./sys/process.ts";
 
 const waiters = new WeakMap<Context, Map<string, (() => void)[]>>();
 
@@ -80,11 +80,25 @@ export function finish(context: Context, record: ContainerRecord, code: number |
     ...(message === undefined ? {} : { message }),
     finishedAt: Math.max(exitTime(context, record.id), record.startedAt ?? 0), // file times are some milliseconds coarse
   });
+  loseSharedNamespace(context, record);
   void tidy(context, record);
   const map = waitersOf(context);
   for (const wake of map.get(record.id) ?? []) wake();
   map.delete(record.id);
   context.emit({ type: "container-exited", sandboxId: record.sandboxId, containerId: record.id });
+}
+
+/**
+ * Where the pause container was process 1 of the pod, its end takes all others along, and they are seen to end first. The sandbox is
+ * lost at that moment, so nobody shall start anything in it again.
+ */
+function loseSharedNamespace(context: Context, record: ContainerRecord): void {
+  const sandbox = context.sandboxes.all.get(record.sandboxId);
+  if (sandbox?.config.namespaces.pid !== "pod" || sandbox.state !== "ready" || sandbox.pauseId === undefined) return;
+  if (record.isPause || isEnding(context.containers.all.get(sandbox.pauseId)?.process)) {
+    context.sandboxes.change(sandbox.id, { state: "not-ready" });
+    context.emit({ type: "sandbox-stopped", sandboxId: sandbox.id });
+  }
 }
 
 /** What a finished container no longer needs, though it is still listed: mounts, control group, runtime state. */

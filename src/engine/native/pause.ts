@@ -37,15 +37,10 @@ export async function keepPause(context: Context, sandboxId: string): Promise<vo
   }
 }
 
-/** A pause container ended: alone it comes back; where it was PID 1 of the pod's processes they are all gone, and so is the sandbox. */
+/** A pause container ended: it comes back, unless the sandbox is lost with it (see `loseSharedNamespace`). */
 export function pauseEnded(context: Context, sandboxId: string): void {
   const sandbox = context.sandboxes.all.get(sandboxId);
   if (sandbox?.state !== "ready") return;
-  if (sandbox.config.namespaces.pid === "pod") {
-    context.sandboxes.change(sandboxId, { state: "not-ready" });
-    context.emit({ type: "sandbox-stopped", sandboxId });
-    return;
-  }
   context.clock.setTimer(
     () => void context.sandboxLock.run(sandboxId, () => keepPause(context, sandboxId)),
     RESTART_DELAY_MS,

@@ -33,5 +33,7 @@ function clean(raw: string): string {
     .replaceAll('\\"', '"')
     .replace(/^\S*T\S+Z?: /, "")
     .replace(/^(time="[^"]*" )?(level=\w+ )?/, "")
+    .replace(/^(runc create failed|exec failed|container_linux.go\S*): /, "")
+    .replace(/^unable to start container process: /, "")
     .trim();
 }

@@ -1,5 +1,4 @@
-import { getSystemErrorName } from "node:util";
-import type { Libc } from "../sys/libc.ts";
+import { errnoName, type Libc } from "../sys/libc.ts";
 
 /**
  * A route netlink socket, see rtnetlink(7): what `ip -batch` does, without the program. It stays in the network namespace
@@ -43,9 +42,7 @@ export function openNetlink(libc: Libc): Netlink {
       if (answer.readUInt16LE(4) !== NLMSG_ERROR) throw new Error(`${message.what}: unexpected netlink answer`);
       const errno = answer.readInt32LE(16);
       if (errno !== 0)
-        throw Object.assign(new Error(`${message.what}: ${getSystemErrorName(errno)}`), {
-          code: getSystemErrorName(errno),
-        });
+        throw Object.assign(new Error(`${message.what}: ${errnoName(-errno)}`), { code: errnoName(-errno) });
     },
     close: () => libc.close(fd),
   };

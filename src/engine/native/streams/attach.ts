@@ -32,12 +32,11 @@ export async function attach(
   const socket = openPackets(libc, path);
   const stdout = new PassThrough({ highWaterMark: MAX_BACKLOG });
   const stderr = new PassThrough({ highWaterMark: MAX_BACKLOG });
-  const closed = Promise.withResolvers<void>();
+  const detached = Promise.withResolvers<{ exitCode: number }>();
   const close = () => {
     stdout.end();
     stderr.end();
     socket.destroy();
-    closed.resolve();
   };
   socket.on("error", close);
   socket.on("close", close);
@@ -47,16 +46,17 @@ export async function attach(
     if (!stream.write(packet.subarray(1)) && stream.writableLength > MAX_BACKLOG) close();
   });
   const exited = whenExited(context, record.id);
-  const done = Promise.race([exited, closed.promise]).then(() => ({
-    exitCode: context.containers.all.get(record.id)?.exitCode ?? 0,
-  }));
+  const done = exited.then(() => ({ exitCode: context.containers.all.get(record.id)?.exitCode ?? 0 }));
   return {
     stdin: options.stdin && record.config.stdin ? inputOver(socket) : null,
     stdout,
     stderr: record.config.tty ? null : stderr,
     resize: ({ width, height }) => control(context, record, `1 ${height} ${width}\n`),
-    done,
-    close,
+    done: Promise.race([done, detached.promise]),
+    close() {
+      close();
+      detached.resolve({ exitCode: 0 });
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { hasCode } from "#base";
@@ -13,8 +13,6 @@ import { processTree } from "../sys/process.ts";
 import { execWithTerminal } from "./pty.ts";
 
 const DEFAULT_MAX_OUTPUT = 16 << 10;
-/** How a shell says "cannot be run" and "not found"; also what containerd's exec gives. */
-const CANNOT_START = new Set([126, 127]);
 
 /** A process to be run in a container by the runtime, with the container's own namespaces, group, capabilities and filter. */
 export interface ExecProcess {
@@ -22,6 +20,7 @@ export interface ExecProcess {
   readonly args: readonly string[];
   /** The runtime writes the number of the started process here. */
   readonly pidFile: string;
+  readonly command: readonly string[];
 }
 
 export function execProcess(
@@ -44,7 +43,7 @@ export function execProcess(
     record.id,
     ...command,
   ];
-  return { program, args, pidFile };
+  return { program, args, pidFile, command };
 }
 
 export const EXEC_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -66,14 +65,18 @@ export async function exec(
   ]);
   const close = () => killExec(child, run.pidFile);
   options.signal?.addEventListener("abort", close, { once: true });
+  const errors = child.stderr ? firstBytes(child.stderr) : () => "";
   const done = new Promise<{ exitCode: number }>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {
       options.signal?.removeEventListener("abort", close);
+      const failure = startFailure(context, record, run, code, errors());
       rmSync(run.pidFile, { force: true });
-      resolve({ exitCode: code ?? 137 });
+      if (failure) reject(failure);
+      else resolve({ exitCode: code ?? 137 });
     });
   });
+  done.catch(() => {}); // a caller who only reads output must not be ended by it
   child.stdin?.on("error", () => {}); // the process ended without reading all of it
   return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, resize() {}, done, close };
 }
@@ -99,17 +102,41 @@ export async function execSync(
       : undefined;
   try {
     const exitCode = await ended(child);
-    const errors = stderr();
-    return {
-      exitCode,
-      stdout: stdout(),
-      stderr: exitCode !== 0 && CANNOT_START.has(exitCode) ? startMessage(errors, options.command) : errors,
-      timedOut,
-    };
+    const failure = timedOut ? undefined : startFailure(context, record, run, exitCode, stderr());
+    if (failure) throw failure;
+    return { exitCode, stdout: stdout(), stderr: stderr(), timedOut };
   } finally {
     timer?.clear();
     rmSync(run.pidFile, { force: true });
   }
+}
+
+/** The runtime writes the process's number once it runs: without it, what was printed is the runtime's own complaint. */
+export function startFailure(
+  context: Context,
+  record: ContainerRecord,
+  run: ExecProcess,
+  code: number | null,
+  output: string,
+): EngineError | undefined {
+  if (code === 0 || code === null || existsSync(run.pidFile)) return undefined;
+  if (context.containers.all.get(record.id)?.state !== "running")
+    return new EngineError("not-running", `container ${record.id} is not running`);
+  return new EngineError("start-failed", startMessage(output, run.command));
+}
+
+/** The beginning of a stream that others read too. */
+function firstBytes(stream: Readable): () => string {
+  let seen = "";
+  const listen = (chunk: Buffer) => {
+    if (seen.length < 4096) seen += chunk.toString("utf8");
+  };
+  const push = stream.push.bind(stream);
+  stream.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
+    if (chunk) listen(chunk);
+    return push(chunk, encoding);
+  };
+  return () => seen;
 }
 
 type Channel = "pipe" | "ignore";

@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import type { ContainerRecord } from "../records.ts";
 import { readIfThere } from "../sys/files.ts";
 import type { Libc } from "../sys/libc.ts";
-import { EXEC_ENVIRONMENT, execProcess, killExec } from "./exec.ts";
+import { EXEC_ENVIRONMENT, execProcess, killExec, startFailure } from "./exec.ts";
 
 /** ioctl(2) requests; the same numbers on x86-64 and arm64. */
 const TIOCSPTLCK = 0x40045431;
@@ -37,7 +37,9 @@ export async function execWithTerminal(
   // A terminal that is closed on the other side gives EIO: to us that is its end.
   const terminal = new ReadStream(master);
   const output = new PassThrough();
-  terminal.on("data", (chunk) => {
+  let beginning = "";
+  terminal.on("data", (chunk: Buffer) => {
+    if (beginning.length < 4096) beginning += chunk.toString("utf8");
     if (!output.write(chunk)) {
       terminal.pause();
       output.once("drain", () => terminal.resume());
@@ -51,11 +53,14 @@ export async function execWithTerminal(
     child.once("error", reject);
     child.once("exit", (code) => {
       options.signal?.removeEventListener("abort", close);
+      const failure = startFailure(context, record, run, code, beginning);
       rmSync(run.pidFile, { force: true });
       output.once("close", () => terminal.destroy());
-      resolve({ exitCode: code ?? 137 });
+      if (failure) reject(failure);
+      else resolve({ exitCode: code ?? 137 });
     });
   });
+  done.catch(() => {}); // a caller who only reads output must not be ended by it
   return {
     stdin: options.stdin ? terminal : null,
     stdout: output,

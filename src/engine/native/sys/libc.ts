@@ -1,4 +1,13 @@
-import { getSystemErrorName } from "node:util";
+import { constants } from "node:os";
+
+const ERRNO_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.errno).map(([name, number]) => [number, name]),
+);
+
+/** `2` -> `ENOENT`. */
+export function errnoName(errno: number): string {
+  return ERRNO_NAMES.get(errno) ?? `errno ${errno}`;
+}
 
 /** `errno` as an Error: `code` is the name (`EBUSY`), `errno` the negative number that Node uses. */
 export class SystemCallError extends Error {
@@ -6,7 +15,7 @@ export class SystemCallError extends Error {
   readonly code: string;
   readonly errno: number;
   constructor(call: string, errno: number) {
-    const code = getSystemErrorName(-errno);
+    const code = errnoName(errno);
     super(`${call}: ${code}`);
     this.code = code;
     this.errno = -errno;

@@ -29,6 +29,16 @@ export function isAlive(id: ProcessId | undefined): id is ProcessId {
   return id !== undefined && startTimeOf(id.pid) === id.startTime;
 }
 
+const PF_EXITING = 4;
+
+/** True when the process is gone or on its way out, as the first of a namespace is while the kernel ends all others for it. */
+export function isEnding(id: ProcessId | undefined): boolean {
+  if (!isAlive(id)) return true;
+  const stat = readIfThere(`/proc/${id.pid}/stat`) ?? "";
+  const flags = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[6] ?? PF_EXITING);
+  return (flags & PF_EXITING) !== 0;
+}
+
 /** Sends the signal to exactly this process. @returns false when it is gone */
 export function signalProcess(libc: Libc | undefined, id: ProcessId, signal: number): boolean {
   try {

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { createServer, connect as dial } from "node:net";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { networkInterfaces } from "node:os";
+import { trial, type Trial } from "./trial.test-support.ts";
+
+const SERVE = (port: number) => [
+  "sh",
+  "-c",
+  `mkdir -p /w && hostname > /w/index.html && exec httpd -f -p ${port} -h /w`,
+];
+
+async function fetchFrom(t: Trial, id: string, url: string): Promise<string> {
+  return t.sh(id, `for i in 1 2 3 4 5; do timeout 3 wget -qO- ${url} && exit 0; sleep 0.2; done; exit 1`);
+}
+
+async function fetchFromHost(host: string, port: number): Promise<string> {
+  for (let tries = 20; ; tries--) {
+    try {
+      const socket = dial({ host, port, timeout: 2000 });
+      socket.end("GET / HTTP/1.0\r\n\r\n");
+      return (await text(socket)).trim().split("\n").at(-1)!;
+    } catch (error) {
+      if (tries === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+const hostAddress = () =>
+  Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address && !address.internal && address.family === "IPv4")!.address;
+
+trial("pods reach each other, themselves, the host; the host reaches pods", async (t) => {
+  const [a, b] = [await t.sandbox({ hostname: "pod-a" }), await t.sandbox({ hostname: "pod-b" })];
+  const ipOf = (id: string) => t.engine.sandboxes().find((sandbox) => sandbox.id === id)!.ips[0]!;
+  const server = await t.run(a, SERVE(8080));
+  const client = await t.run(b, ["sleep", "1000"]);
+  assert.equal(await fetchFrom(t, client, `http://${ipOf(a)}:8080/`), "pod-a");
+  assert.equal(await fetchFrom(t, server, `http://${ipOf(a)}:8080/`), "pod-a");
+  assert.equal(await fetchFromHost(ipOf(a), 8080), "pod-a");
+  const listener = createServer((socket) => socket.end(String(socket.remoteAddress)));
+  listener.listen(0, "0.0.0.0");
+  await once(listener, "listening");
+  const { port } = listener.address() as { port: number };
+  assert.match(await t.sh(client, `nc ${hostAddress()} ${port} < /dev/null`), new RegExp(`${ipOf(b)}$`));
+  listener.close();
+});
+
+trial("containers of one pod share network, IPC, host name and /dev/shm", async (t) => {
+  const sandbox = await t.sandbox({ hostname: "shared-name", shmSizeBytes: 1 << 20 });
+  const [one, two] = [await t.run(sandbox, SERVE(80)), await t.run(sandbox, ["sleep", "1000"])];
+  assert.equal(await fetchFrom(t, two, "http://127.0.0.1/"), "shared-name");
+  assert.equal(await t.sh(two, "hostname; cat /etc/hostname"), "shared-name\nshared-name");
+  await t.sh(one, "echo common > /dev/shm/x");
+  assert.equal(await t.sh(two, "cat /dev/shm/x; df -k /dev/shm | tail -1 | awk '{print $2}'"), "common\n1024");
+  for (const kind of ["net", "ipc", "uts"])
+    assert.equal(await t.sh(one, `readlink /proc/self/ns/${kind}`), await t.sh(two, `readlink /proc/self/ns/${kind}`));
+});
+
+trial("name resolution files are what the pod asked for", async (t) => {
+  const dns = {
+    servers: ["10.96.0.10", "1.1.1.1"],
+    searches: ["default.svc.cluster.local", "svc.cluster.local"],
+    options: ["ndots:5", "edns0"],
+  };
+  const id = await t.run(await t.sandbox({ dns }), ["sleep", "1000"]);
+  assert.equal(
+    await t.sh(id, "cat /etc/resolv.conf"),
+    "search default.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\nnameserver 1.1.1.1\noptions ndots:5 edns0",
+  );
+});
+
+trial("host ports lead to the pod, from the host, from loopback and from the pod itself", async (t) => {
+  const sandbox = await t.sandbox({
+    hostname: "porter",
+    portMappings: [
+      { hostPort: 18_080, containerPort: 80, protocol: "TCP" },
+      { hostPort: 18_081, containerPort: 80, protocol: "TCP", hostIP: "127.0.0.1" },
+    ],
+  });
+  const id = await t.run(sandbox, SERVE(80));
+  assert.equal(await fetchFromHost(hostAddress(), 18_080), "porter");
+  assert.equal(await fetchFromHost("127.0.0.1", 18_080), "porter");
+  assert.equal(await fetchFromHost("127.0.0.1", 18_081), "porter");
+  assert.equal(await fetchFrom(t, id, `http://${hostAddress()}:18080/`), "porter");
+  await t.engine.removeSandbox(sandbox);
+  await assert.rejects(once(dial({ host: hostAddress(), port: 18_080, timeout: 1000 }), "connect"), /ECONNREFUSED/);
+});
+
+trial("addresses are given back, but not at once given out again", async (t) => {
+  const first = await t.sandbox();
+  const address = t.engine.sandboxes()[0]?.ips[0];
+  await t.engine.removeSandbox(first);
+  await t.sandbox();
+  assert.notEqual(t.engine.sandboxes()[0]?.ips[0], address);
+});
+
+trial(
+  "a full address range is said, and nothing is left of the attempt",
+  async (t) => {
+    for (let i = 0; i < 5; i++) await t.sandbox();
+    await assert.rejects(t.sandbox(), /no free address is left in the pod CIDR 10\.92\.7\.8\/29/);
+    assert.equal(t.engine.sandboxes().length, 5);
+  },
+  { podCIDR: "10.92.7.8/29" },
+);
