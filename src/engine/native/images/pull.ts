@@ -39,6 +39,8 @@ type Auth = NonNullable<PullOptions["auths"]>[number];
 /** Fetches images by the program skopeo, which knows registries, their tokens and their certificates. */
 export function createPuller(deps: { clock: Clock; random: Random; logger: Logger }, options: PullerOptions): Puller {
   const running = new Map<string, SharedPull>();
+  /** Those that were given up, too: they still have to clean up. */
+  const unfinished = new Set<Promise<unknown>>();
   const closing = new AbortController();
 
   async function fetch(reference: Reference, auths: readonly Auth[], signal: AbortSignal): Promise<ImageStatus> {
@@ -100,14 +102,18 @@ export function createPuller(deps: { clock: Clock; random: Random; logger: Logge
         shared = sharePull((own) => fetch(reference, auths, AbortSignal.any([own, closing.signal])));
         running.set(key, shared);
         const mine = shared;
-        const forget = () => void (running.get(key) === mine && running.delete(key));
+        unfinished.add(mine.result);
+        const forget = () => {
+          unfinished.delete(mine.result);
+          if (running.get(key) === mine) running.delete(key);
+        };
         mine.result.then(forget, forget);
       }
       return shared.join(signal);
     },
     async close() {
       closing.abort(new EngineError("pull-failed", "the engine is closing"));
-      await Promise.allSettled([...running.values()].map(({ result }) => result));
+      await Promise.allSettled(unfinished);
     },
   };
 }

@@ -244,7 +244,7 @@ export async function createImageStore(deps: ImageStoreDeps, options: ImageStore
       const record = find(reference);
       return record && status(record);
     },
-    pull: (reference, pullOptions) => puller.pull(parseReference(reference), pullOptions),
+    pull: async (reference, pullOptions) => puller.pull(parseReference(reference), pullOptions),
     load: (source, loadOptions) => load(source, loadOptions?.signal),
     async remove(text) {
       const record = find(text);
