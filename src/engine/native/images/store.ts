@@ -149,7 +149,8 @@ export async function createImageStore(deps: ImageStoreDeps, options: ImageStore
     const stored = await acquireAll({ sources }, signal);
     const names = pulled ? [pulled.reference] : plan.tags;
     const manifestDigests = pulled?.manifestDigests ?? plan.manifestDigests;
-    const digests = manifestDigests.slice(0, 1).flatMap((digest) => names.map((tag) => `${tag.name}@${digest}`));
+    // As containerd has it: only what came from a registry is known by a digest there; `get` finds others by it all the same.
+    const digests = pulled ? [`${pulled.reference.name}@${manifestDigests[0]}`] : [];
     const tags = names.filter((tag) => !tag.digest).map(formatReference);
     return commit(plan.document, stored, { digests, manifestDigests }, tags);
   }
