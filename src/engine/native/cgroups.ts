@@ -30,6 +30,28 @@ export interface CgroupLayout {
   readonly hybrid?: { readonly path: string; readonly controllers: readonly string[] };
 }
 
+/**
+ * What to pass to mount(2) to make the moves of processes into groups fast on this host: `favordynmods` spares each first move a wait of 5
+ * to 15 ms for all processors (Linux 6.0, Documentation/admin-guide/cgroup-v2.rst). It holds for all hierarchies, whichever has it; version 1
+ * refuses it in a remount.
+ * @returns undefined when there is no version 2 tree, or it has the option
+ */
+export function fasterMoves(
+  mountinfo: string,
+): { path: string; flags: readonly string[]; options: string } | undefined {
+  for (const line of mountinfo.split("\n")) {
+    const [before = "", after = ""] = line.split(" - ");
+    const [, , , , path, flags = ""] = before.split(" ");
+    const [type, , options = ""] = after.split(" ");
+    if (type !== "cgroup2" || path === undefined) continue;
+    const set = options.split(",").filter((option) => option !== "rw" && option !== "ro");
+    return set.includes("favordynmods")
+      ? undefined
+      : { path, flags: flags.split(","), options: [...set, "favordynmods"].join(",") };
+  }
+  return undefined;
+}
+
 /** Reads /proc/self/mountinfo. @returns undefined where no cgroups are mounted */
 export function readCgroupLayout(mountinfo: string): CgroupLayout | undefined {
   const hierarchies = new Map<string, string>();

@@ -9,6 +9,7 @@ import { removeRuntimeState, watchMonitor, whenExited } from "./exits.ts";
 import { startMonitor } from "./monitor.ts";
 import type { SpecInput } from "./oci/spec.ts";
 import type { ContainerRecord, SandboxRecord } from "./records.ts";
+import { startCreated } from "./runtime.ts";
 import { startMessage } from "./start-error.ts";
 import { sha256Hex } from "./sys/digest.ts";
 import { identify, isAlive, signalNumber, signalProcess } from "./sys/process.ts";
@@ -149,10 +150,11 @@ async function launch(context: Context, { id, config, runtime }: ContainerRecord
     ...(monitor ? { monitor } : {}),
   });
   context.cgroups.join(`${context.cgroupParent}/monitors`, monitored.monitorPid);
-  const started = await context.run(program, ["--root", root, "start", id]);
-  if (started.code !== 0) {
+  try {
+    await startCreated(context.run, { name: runtime, program, root }, id);
+  } catch (error) {
     if (main) signalProcess(context.libc, main, KILL);
-    throw new Error(started.stderr || `${runtime} start: exit code ${started.code}`);
+    throw error;
   }
   context.containers.change(id, { state: "running", starting: false, startedAt: context.clock.now() });
   keepCompiledFilter(context, id, runtime);

@@ -32,7 +32,7 @@ export function pathsOf({ dataDir, runDir }: { dataDir: string; runDir: string }
     bundle: (id) => join(runDir, "bundles", id),
     roots: [
       ...["sandboxes", "containers", "layers-rw", "seccomp"].map((name) => join(dataDir, name)),
-      ...["exits", "persist", "sock", "runtime", "sandboxes", "bundles"].map((name) => join(runDir, name)),
+      ...["exits", "persist", "sock", "runtime", "sandboxes", "bundles", "bin"].map((name) => join(runDir, name)),
     ],
   };
 }

@@ -138,6 +138,7 @@ export const MS = {
   BIND: 4096,
   REC: 16384,
   PRIVATE: 0x40000,
+  RELATIME: 0x200000,
   SHARED: 0x100000,
 } as const;
 export const MNT_DETACH = 2;
