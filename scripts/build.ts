@@ -2,7 +2,12 @@
 import { existsSync, globSync, statSync } from "node:fs";
 import { build } from "esbuild";
 
-const entries = ["slimd", "slim", "hello"].map((name) => `src/cli/${name}.ts`);
+const entries = {
+  slimd: "src/cli/slimd.ts",
+  slim: "src/cli/slim.ts",
+  hello: "src/cli/hello.ts",
+  "store-writer": "src/store/sqlite/worker.ts",
+};
 const sources = globSync(["src/**/*.ts", "src/**/*.json", "package-lock.json", "scripts/build.ts"]);
 const newest = Math.max(...sources.map((path) => statSync(path).mtimeMs));
 const marker = "dist/hello.js";

@@ -42,3 +42,4 @@ export type {
 } from "./ports.ts";
 export { createReader } from "./registry/reader.ts";
 export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";
+export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";

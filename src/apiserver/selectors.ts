@@ -127,7 +127,15 @@ function parseTerm(part: string, whole: string, kind: KindInfo) {
 function supports(kind: KindInfo, field: string): boolean {
   if (field === "metadata.name" || (field === "metadata.namespace" && kind.namespaced)) return true;
   // an empty object shows which fields the kind offers
-  const sample = { apiVersion: "", kind: kind.kind, metadata: { name: "" } } as ApiObject;
+  const sample = {
+    apiVersion: "",
+    kind: kind.kind,
+    metadata: { name: "" },
+    spec: {},
+    status: {},
+    involvedObject: {},
+    regarding: {},
+  } as ApiObject;
   return kind.selectableFields !== undefined && Object.hasOwn(kind.selectableFields(sample), field);
 }
 

@@ -22,13 +22,21 @@ program.action(async (options: Record<string, string>) => {
   process.on("unhandledRejection", (error) => logger.error("a promise was rejected and nobody looked", { error }));
   process.on("uncaughtException", (error) => logger.error("an error was thrown and nobody caught it", { error }));
   const stop = Promise.withResolvers<string>();
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.resolve(signal));
+  let serving = false;
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      stop.resolve(signal);
+      // half started there is nothing to stop in order: the next start finds what this one began
+      if (!serving) process.exit(1);
+    });
+  }
   // timers of the library never keep a process alive; the daemon's own does
   const alive = setInterval(() => {}, 2 ** 30);
   const instance = await startInstance(config, { logger }).catch((error: unknown) => {
     clearInterval(alive);
     throw error;
   });
+  serving = true;
   logger.info("serving", {
     kubeconfig: instance.kubeconfigPath,
     api: instance.apiAddress ?? "off",

@@ -26,18 +26,12 @@ const LAST = 250;
 
 /** The ranges of this data directory, its host address being up. @throws CodedError `no-free-network` */
 export async function chooseNetwork(dataDir: string): Promise<InstanceNetwork> {
-  const path = join(dataDir, "network.json");
-  const kept = await readFile(path, "utf8").catch((error) => {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  });
-  if (kept !== undefined) {
-    const base = Number((JSON.parse(kept) as { base: number }).base);
-    if (Number.isInteger(base) && base >= FIRST && base <= LAST) {
-      await addHostAddress(networkOf(base).hostAddress);
-      return networkOf(base);
-    }
+  const kept = await keptNetwork(dataDir);
+  if (kept) {
+    await addHostAddress(kept.hostAddress);
+    return kept;
   }
+  const path = join(dataDir, "network.json");
   const used = await usedSecondBytes();
   for (let base = FIRST; base <= LAST; base += 2) {
     if (used.has(base) || used.has(base + 1)) continue;
@@ -55,6 +49,16 @@ export async function chooseNetwork(dataDir: string): Promise<InstanceNetwork> {
       hint: "Stop an instance with `slim down --purge`, or look at `ip route`.",
     },
   );
+}
+
+/** The ranges that were chosen before; undefined when there are none. */
+export async function keptNetwork(dataDir: string): Promise<InstanceNetwork | undefined> {
+  const text = await readFile(join(dataDir, "network.json"), "utf8").catch((error) => {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  });
+  const base = /^\{"base":(\d+)\}$/.exec(text ?? "")?.[1];
+  return base === undefined ? undefined : networkOf(Number(base));
 }
 
 function networkOf(base: number): InstanceNetwork {

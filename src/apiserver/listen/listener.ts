@@ -3,6 +3,7 @@ import { chmodSync, lstatSync, unlinkSync } from "node:fs";
 import {
   createServer as createHttpServer,
   type IncomingMessage,
+  STATUS_CODES,
   type Server,
   type ServerOptions,
   type ServerResponse,
@@ -40,6 +41,11 @@ export interface ListenerDeps {
   handle(request: ApiRequest): Promise<ApiResponse>;
   /** Authentication and impersonation. @throws StatusError 401, 403 */
   identify(credentials: Credentials): Promise<UserInfo> | UserInfo;
+  /** Paths that are answered without the pipeline, bodies streamed both ways; who asks is known. Must not reject. */
+  readonly raw?: {
+    readonly prefix: string;
+    handle(req: IncomingMessage, res: ServerResponse, user: UserInfo): Promise<void>;
+  };
   /** Ties an upgraded connection to the session; loaded when the first upgrade comes. */
   upgrade?(request: UpgradeRequest): Promise<void>;
 }
@@ -195,6 +201,7 @@ async function serve(state: State, req: IncomingMessage, res: ServerResponse): P
   };
   let response: ApiResponse;
   try {
+    if (deps.raw && req.url?.startsWith(deps.raw.prefix)) return await deps.raw.handle(req, res, await identify(state, req));
     response = await answer(state, req, res);
   } catch (error) {
     if (!(error instanceof StatusError))
@@ -290,7 +297,7 @@ function refuse(socket: Duplex, response: ApiResponse, instead?: StatusError): v
   const { code, body } = response.body.kind === "object" && response.code >= 400 ? response : errorResponse(instead);
   const json = JSON.stringify(body.kind === "object" ? body.object : {});
   socket.end(
-    `HTTP/1.1 ${code} ${code >= 500 ? "Internal Server Error" : "Refused"}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`,
+    `HTTP/1.1 ${code} ${STATUS_CODES[code] ?? "Refused"}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`,
   );
 }
 

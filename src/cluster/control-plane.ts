@@ -1,0 +1,90 @@
+import type { Clock, Logger, Random } from "#base";
+import {
+  type ApiServer,
+  createApiServer,
+  createNamespaceLifecycle,
+  createReader,
+  createServiceAccountAdmission,
+  createServiceAllocation,
+  type AdmissionPlugin,
+  type Authorizer,
+  createMastersAuthorizer,
+  type Health,
+  type Reader,
+  versionInfo,
+} from "#apiserver";
+import { type Client, createClient, createInformers, type Informers, type Transport } from "#client";
+import { createScheme, type MutableScheme, type NodeConnector, type UserInfo } from "#kinds";
+import type { Store } from "#store";
+
+export interface ControlPlaneDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface ControlPlaneOptions {
+  readonly serviceCIDR: string;
+  /** `host:port` that discovery tells; known once the listener is up. */
+  serverAddress(): string;
+  readonly health: Health;
+  connector(node: string): NodeConnector | undefined;
+}
+
+/** The API server with what it needs, and clients of it inside the process. */
+export interface ControlPlane {
+  readonly server: ApiServer;
+  readonly scheme: MutableScheme;
+  readonly reader: Reader;
+  readonly authorizer: Authorizer;
+  /** A client that acts as `user`; calls go straight to the server's pipeline. */
+  clientAs(user: UserInfo, userAgent: string): Client;
+  informersOf(client: Client): Informers;
+}
+
+export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlaneOptions): ControlPlane {
+  const { store, clock, random, logger } = deps;
+  const scheme = createScheme();
+  const reader = createReader(store, scheme);
+  const authorizer = createMastersAuthorizer();
+  const admission: AdmissionPlugin[] = [
+    createNamespaceLifecycle({ reader }),
+    createServiceAccountAdmission({ reader, random, clock }),
+  ];
+  const server = createApiServer(
+    {
+      store,
+      scheme,
+      reader,
+      clock,
+      random,
+      logger: logger.child({ part: "apiserver" }),
+      authorizer,
+      admission,
+      hooks: new Map([
+        ["/services", createServiceAllocation({ reader, random }, { serviceCIDR: options.serviceCIDR })],
+      ]),
+      connector: (node) => options.connector(node),
+    },
+    {
+      version: versionInfo({
+        platform: `linux/${process.arch === "x64" ? "amd64" : process.arch}`,
+        runtime: process.version,
+      }),
+      serverAddress: options.serverAddress,
+      health: options.health,
+    },
+  );
+  return {
+    server,
+    scheme,
+    reader,
+    authorizer,
+    clientAs(user, userAgent) {
+      const transport: Transport = { call: (request) => server.handle({ ...request, user }) };
+      return createClient(transport, { userAgent });
+    },
+    informersOf: (client) => createInformers({ client, clock, random, logger }),
+  };
+}
