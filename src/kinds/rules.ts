@@ -12,6 +12,9 @@ import * as coreDefaults from "./core/defaults.ts";
 import { podColumns } from "./core/pod/columns.ts";
 import { setPodDefaults } from "./core/pod/defaults.ts";
 import { gracePeriodSeconds, prepareForCreate, prepareForUpdate, selectableFields } from "./core/pod/prepare.ts";
+import { validatePod } from "./core/pod/validate.ts";
+import { validatePodUpdate } from "./core/pod/validate-update.ts";
+import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
   Event,
@@ -84,6 +87,9 @@ const core: Record<string, KindRules> = {
     prepareForUpdate,
     gracePeriodSeconds,
     selectableFields,
+    validate: validatePod,
+    validateUpdate: validatePodUpdate,
+    warnings: podWarnings,
   }),
   "/PodTemplate": rules({
     columns: coreColumns.podTemplateColumns,

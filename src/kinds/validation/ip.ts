@@ -1,0 +1,40 @@
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import type { FieldError } from "../status-error.ts";
+import { fieldError } from "./field-error.ts";
+
+const TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/** An address as fields of old APIs take it. */
+export function validateIP(address: string, path: string): FieldError[] {
+  return isIP(address) === 0 ? [fieldError.invalid(path, address, TEXT)] : [];
+}
+
+/** An address in the one way of writing that new APIs take. */
+export function validateStrictIP(address: string, path: string): FieldError[] {
+  const errors = validateIP(address, path);
+  if (errors.length > 0) return errors;
+  const canonical = canonicalIP(address);
+  if (canonical === address) return [];
+  return [fieldError.invalid(path, address, `must be in canonical form (${JSON.stringify(canonical)})`)];
+}
+
+/** The shortest form, as Go's netip prints it. */
+export function canonicalIP(address: string): string {
+  if (!isIPv6(address)) return address;
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
+const CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/** `10.0.0.0/8` */
+export function isCIDR(value: string): boolean {
+  const [address = "", bits = "", ...rest] = value.split("/");
+  if (rest.length > 0 || !/^(0|[1-9]\d*)$/.test(bits)) return false;
+  return Number(bits) <= (isIPv4(address) ? 32 : 128) && isIP(address) !== 0;
+}
+
+export function validateCIDR(value: string, path: string): FieldError[] {
+  return isCIDR(value) ? [] : [fieldError.invalid(path, value, CIDR)];
+}
+
+export { isIPv4, isIPv6 };
