@@ -57,7 +57,7 @@ export async function readBelow(volume: string, path: string, maxBytes: number):
   const info = await file.stat();
   if (!info.isFile()) throw new Error(`${at} is not a file`);
   if (info.size > maxBytes) throw new Error(`${at} has more than ${maxBytes} bytes`);
-  return readFile(file, "utf8");
+  return await readFile(file, "utf8");
 }
 
 interface Walk extends AsyncDisposable {

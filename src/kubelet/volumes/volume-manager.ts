@@ -1,3 +1,4 @@
+import { mkdirSync, realpathSync } from "node:fs";
 import { lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createBackoff, type DeepReadonly, hasCode, messageOf, type Timer } from "#base";
@@ -61,7 +62,8 @@ interface PodState {
   /** Set-up steps, one after another. */
   tail: Promise<unknown>;
   failingSince: number | undefined;
-  closed: boolean;
+  /** Aborted when the pod is torn down: nothing is set up or updated any more. */
+  readonly abort: AbortController;
 }
 
 /** Updates of one volume come no faster than this, milliseconds. */
@@ -74,13 +76,16 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
   const { clock, logger } = services;
   const objects = options.objects ?? createObjectCache(services);
   const deps = volumeDeps(services, options, objects);
+  mkdirSync(options.root, { recursive: true, mode: 0o750 });
+  // The kernel's list of mounts has no links in its paths.
+  const root = realpathSync(options.root);
   const pods = new Map<string, PodState>();
   const listeners = new Set<(uid: string) => void>();
   const backoff = createBackoff(clock, { initial: 500, max: 122_000 });
 
   const update = (state: PodState, entry: Entry): void => {
     entry.stale = true;
-    if (state.closed || entry.updating) return;
+    if (state.abort.signal.aborted || entry.updating) return;
     if (!entry.mounted) {
       for (const listener of listeners) listener(state.uid);
       return;
@@ -92,7 +97,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
 
   const keepUp = async (state: PodState, entry: Entry): Promise<void> => {
     const key = `${state.uid}/${entry.name}`;
-    while (entry.stale && !state.closed) {
+    while (entry.stale && !state.abort.signal.aborted) {
       try {
         await setUpEntry(state, entry);
         backoff.reset(key);
@@ -102,13 +107,13 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
         plan(state, entry, clock.now() + backoff.next(key));
         return;
       }
-      await clock.sleep(UPDATE_SPACING);
+      await clock.sleep(UPDATE_SPACING, { signal: state.abort.signal }).catch(() => {});
     }
   };
 
   const plan = (state: PodState, entry: Entry, at: number | undefined) => {
     entry.timer?.clear();
-    if (at === undefined || state.closed) return;
+    if (at === undefined || state.abort.signal.aborted) return;
     entry.timer = clock.setTimer(() => update(state, entry), Math.max(0, at - clock.now()));
   };
 
@@ -130,7 +135,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
       known.pod = pod;
       return known;
     }
-    const directory = podDirectory(options.root, uid);
+    const directory = podDirectory(root, uid);
     const state: PodState = {
       uid,
       pod,
@@ -149,7 +154,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
       }),
       tail: Promise.resolve(),
       failingSince: undefined,
-      closed: false,
+      abort: new AbortController(),
     };
     pods.set(uid, state);
     return state;
@@ -173,7 +178,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
   };
 
   const close = async (state: PodState): Promise<void> => {
-    state.closed = true;
+    state.abort.abort();
     for (const entry of state.entries) {
       entry.source.dispose?.();
       entry.timer?.clear();
@@ -190,7 +195,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
   return {
     prepare(pod) {
       const state = open(pod);
-      if (state.closed) return Promise.resolve({ state: "waiting", events: [], retryAfterMs: 100 });
+      if (state.abort.signal.aborted) return Promise.resolve({ state: "waiting", events: [], retryAfterMs: 100 });
       if (state.entries.every((entry) => entry.mounted)) return Promise.resolve({ state: "ready" });
       const outcome = state.tail.then(() => setUpMissing(state));
       state.tail = outcome.catch(() => {});
@@ -208,7 +213,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
       const state = pods.get(uid);
       if (state) await close(state);
       deps.tokens.forget(uid);
-      await removeDirectory(podDirectory(options.root, uid).path, deps);
+      await removeDirectory(podDirectory(root, uid).path, deps);
       if (pods.get(uid) === state) pods.delete(uid);
       backoff.reset(uid);
     },
@@ -229,7 +234,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
     },
     async listPodUIDs() {
       try {
-        return (await readdir(options.root, { withFileTypes: true })).flatMap((entry) =>
+        return (await readdir(root, { withFileTypes: true })).flatMap((entry) =>
           entry.isDirectory() ? [entry.name] : [],
         );
       } catch (error) {
