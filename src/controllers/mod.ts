@@ -1,1 +1,10 @@
-export {};
+export { type Controllers, type ControllersOptions, controllerNames, startControllers } from "./manager.ts";
+export {
+  type Controller,
+  type ControllerDeps,
+  type ControllerMetrics,
+  type ControllerSpec,
+  createController,
+  type ReconcileResult,
+  type Sources,
+} from "./runtime/controller.ts";

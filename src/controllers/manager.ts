@@ -1,0 +1,68 @@
+import { createDeploymentController } from "./deployment/deployment.ts";
+import { createEndpointsController } from "./endpoints/endpoints.ts";
+import { createEndpointSliceController } from "./endpoints/endpointslice.ts";
+import { createEndpointSliceMirroringController } from "./endpoints/mirroring.ts";
+import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
+import { createNamespaceController } from "./namespace/namespace.ts";
+import { createPodGC } from "./pod-gc/pod-gc.ts";
+import { createReplicaSetController, createReplicationController } from "./replicaset/replicaset.ts";
+import type { Controller, ControllerDeps } from "./runtime/controller.ts";
+import { createRootCAPublisher, createServiceAccountController } from "./serviceaccount/serviceaccount.ts";
+
+export interface ControllersOptions {
+  /** Names of the controllers to run. Default: all of `controllerNames`. */
+  which?: readonly string[];
+  /** The CA that signs the API server's certificate, PEM. Without it no `kube-root-ca.crt` is published. */
+  rootCA?: string;
+  /** Terminated pods that are kept, the oldest going first. Default 12500, as kube-controller-manager; 0 = all. */
+  terminatedPodThreshold?: number;
+}
+
+export interface Controllers extends AsyncDisposable {
+  /** Resolves when every controller has filled its caches and works. Rejects when one could not start. */
+  readonly started: Promise<void>;
+  /** True while no controller has anything to do or to wait for. */
+  readonly idle: boolean;
+}
+
+type Factory = (deps: ControllerDeps, options: ControllersOptions) => Controller | undefined;
+
+/** In the order of starting; stopped in reverse. */
+const FACTORIES: Readonly<Record<string, Factory>> = {
+  serviceaccount: createServiceAccountController,
+  "root-ca-certificate-publisher": (deps, { rootCA }) => (rootCA ? createRootCAPublisher(deps, { rootCA }) : undefined),
+  namespace: createNamespaceController,
+  deployment: createDeploymentController,
+  replicaset: createReplicaSetController,
+  replicationcontroller: createReplicationController,
+  endpointslice: createEndpointSliceController,
+  endpoints: createEndpointsController,
+  endpointslicemirroring: createEndpointSliceMirroringController,
+  "pod-garbage-collector": createPodGC,
+  "garbage-collector": createGarbageCollector,
+};
+
+/** Names that `which` may hold. */
+export const controllerNames: readonly string[] = Object.keys(FACTORIES);
+
+/** Starts controllers; they run until disposed. @throws RangeError for an unknown name */
+export function startControllers(deps: ControllerDeps, options: ControllersOptions = {}): Controllers {
+  const wanted = options.which ?? controllerNames;
+  const unknown = wanted.filter((name) => !FACTORIES[name]);
+  if (unknown.length)
+    throw new RangeError(`no controller is called ${unknown.join(", ")}; there are: ${controllerNames.join(", ")}`);
+  const controllers = controllerNames
+    .filter((name) => wanted.includes(name))
+    .flatMap((name) => FACTORIES[name]!(deps, options) ?? []);
+  const started = Promise.all(controllers.map((controller) => controller.start())).then(() => {});
+  started.catch(() => {});
+  return {
+    started,
+    get idle() {
+      return controllers.every(({ idle }) => idle);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const controller of controllers.toReversed()) await controller[Symbol.asyncDispose]();
+    },
+  };
+}
