@@ -54,6 +54,7 @@ async function bench(t: TestContext, clock: Clock = systemClock): Promise<Bench>
       apiVersion: "v1",
       kind: "Node",
       metadata: { name: "node-a", labels: { zone: "z" } },
+      spec: {},
       status: { allocatable: { cpu: "2", memory: "1Gi" } },
     }),
   };
