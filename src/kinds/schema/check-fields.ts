@@ -45,7 +45,8 @@ function checkStruct(object: Fields, schema: Schema, path: string, plain: string
       continue;
     }
     if (value === null || value === undefined) continue;
-    checkField(value, field, { owner: schema.type, path: at, plain: plain ? `${plain}.${key}` : key }, walk);
+    const names = [...(plain ? [plain] : []), ...(field.embedded ? [field.embedded] : []), key];
+    checkField(value, field, { owner: schema.type, path: at, plain: names.join(".") }, walk);
   }
 }
 
@@ -94,7 +95,7 @@ function checkValue(value: unknown, field: SchemaField, at: Place, walk: Walk): 
     "",
   );
   if (!expected) {
-    checkSpecial(value, field, walk);
+    checkSpecial(value, field, at, walk);
   } else if (kind !== expected) {
     walk.typeErrors.push(cannotUnmarshal(kind, at, itemType));
   } else if (field.type === "object") {
@@ -107,20 +108,19 @@ function checkValue(value: unknown, field: SchemaField, at: Place, walk: Walk): 
   }
 }
 
-/** Types that decode themselves: their errors name no field. */
-function checkSpecial(value: unknown, field: SchemaField, walk: Walk): void {
+/** Types that decode themselves. */
+function checkSpecial(value: unknown, field: SchemaField, at: Place, walk: Walk): void {
   const kind = jsonKind(value);
-  const wrong = (shown: string, type: string) =>
-    walk.typeErrors.push(`json: cannot unmarshal ${shown} into Go value of type ${type}`);
+  const wrong = (shown: string, type: string) => walk.typeErrors.push(cannotUnmarshal(shown, at, type));
   if (field.type === "quantity") {
     checkQuantity(value, walk);
   } else if (field.type === "intOrString" && kind !== "string") {
     if (kind !== "number") wrong(kind, "int32");
     else if (!fits(value as number, "int32")) wrong(`number ${String(value)}`, "int32");
   } else if (field.type === "time" || field.type === "microtime") {
+    const canonical = field.type === "time" ? canonicalTime : canonicalMicroTime;
     if (kind !== "string") wrong(kind, "string");
-    else if ((field.type === "time" ? canonicalTime : canonicalMicroTime)(value as string) === undefined)
-      walk.typeErrors.push(timeError(value as string, field.type));
+    else if (canonical(value as string) === undefined) walk.typeErrors.push(timeError(value as string, field.type));
   }
 }
 

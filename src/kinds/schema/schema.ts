@@ -44,6 +44,8 @@ export interface SchemaField {
   readonly enum: readonly string[];
   /** Default in the OpenAPI schema where it isn't the zero value that the type implies. */
   readonly default: unknown;
+  /** Embedded structs that the field comes from, as decoding errors name them: `VolumeSource`. */
+  readonly embedded: string | undefined;
   /** Name of the type in error messages: `int32`, `v1.Protocol`, `[]v1.Container`. */
   readonly goType: string;
 }
@@ -138,6 +140,7 @@ function decodeField(name: string, text: string, pkg: string): SchemaField {
     patchMergeKey: value("mergeKey"),
     enum: value("enum")?.split(",") ?? [],
     default: given === undefined ? undefined : JSON.parse(given),
+    embedded: value("in"),
     goType: goTypeOf(value("go"), typeText, ref, pkg),
   };
 }

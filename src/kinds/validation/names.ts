@@ -39,7 +39,7 @@ export const NON_EMPTY = "must be non-empty";
 /** The text for a value that does not match `source`. */
 export function regexError(message: string, source: string, ...examples: string[]): string {
   if (examples.length === 0) return `${message} (regex used for validation is '${source}')`;
-  return `${message} (e.g. ${examples.map((example) => `'${example}', `).join("or ")}regex used for validation is '${source}')`;
+  return `${message} (e.g. ${examples.map((example) => `'${example}', `).join(" or ")}regex used for validation is '${source}')`;
 }
 
 export function isDNS1123Label(value: string): string[] {

@@ -20,6 +20,22 @@ export function prepareForCreate(pod: Pod): void {
     ];
   }
   mergeLabelKeys(pod);
+  dropDisabledFields(pod.spec);
+}
+
+/** `stopSignal` needs the feature ContainerStopSignals, which is off by default in v1.36. */
+export function dropDisabledFields(spec: Pod["spec"]): void {
+  for (const container of [
+    ...(spec.initContainers ?? []),
+    ...(spec.containers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ]) {
+    if (container.lifecycle?.stopSignal === undefined) continue;
+    delete container.lifecycle.stopSignal;
+    if (Object.keys(container.lifecycle).length === 0) delete container.lifecycle;
+  }
+  // a negative grace period has always meant the shortest
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
 }
 
 /** `matchLabelKeys` become expressions of the selectors (KEP-3633, KEP-3243). */

@@ -49,7 +49,7 @@ function uniqueName({ name }: { name: string }, names: Set<string>, path: string
 function validateRunning(container: Container, { spec }: ContainerContext, path: string): FieldError[] {
   const grace = spec.terminationGracePeriodSeconds;
   return [
-    ...(container.lifecycle ? validateLifecycle(container.lifecycle, grace, `${path}.lifecycle`, spec.os) : []),
+    ...(container.lifecycle ? validateLifecycle(container.lifecycle, grace, `${path}.lifecycle`) : []),
     ...validateLiveness(container.livenessProbe, grace, `${path}.livenessProbe`),
     ...validateReadiness(container.readinessProbe, grace, `${path}.readinessProbe`),
     ...validateLiveness(container.startupProbe, grace, `${path}.startupProbe`),

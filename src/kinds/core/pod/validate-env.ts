@@ -2,8 +2,14 @@ import type { EnvFromSource, EnvVar, ObjectFieldSelector, ResourceFieldSelector 
 import { canonicalQuantity } from "../../quantity.ts";
 import type { FieldError } from "../../status-error.ts";
 import { eachItem, fieldError, invalidEach } from "../../validation/field-error.ts";
-import { isConfigMapKey, isDNS1123Subdomain, isQualifiedName, isRelaxedEnvVarName } from "../../validation/names.ts";
-import { validateLocalNonReservedPath } from "./validate-paths.ts";
+import {
+  isConfigMapKey,
+  isDNS1123Label,
+  isDNS1123Subdomain,
+  isQualifiedName,
+  isRelaxedEnvVarName,
+} from "../../validation/names.ts";
+import { validateNoBacksteps } from "./validate-paths.ts";
 
 const ENV_FIELDS = [
   "metadata.name",
@@ -65,8 +71,9 @@ function validateValueFrom(variable: EnvVar, path: string): FieldError[] {
     const at = `${path}.fileKeyRef`;
     if (key) errors.push(...invalidEach(`${at}.key`, key, isRelaxedEnvVarName(key)));
     else errors.push(fieldError.required(`${at}.key`));
-    if (!volumeName) errors.push(fieldError.required(`${at}.volumeName`));
-    if (file) errors.push(...validateLocalNonReservedPath(file, `${at}.path`));
+    if (volumeName) errors.push(...invalidEach(`${at}.volumeName`, volumeName, isDNS1123Label(volumeName)));
+    else errors.push(fieldError.required(`${at}.volumeName`));
+    if (file) errors.push(...validateNoBacksteps(file, `${at}.path`));
     else errors.push(fieldError.required(`${at}.path`));
   }
   const count = Object.values(source).filter((value) => value !== undefined).length;
@@ -108,11 +115,14 @@ export function validateFieldSelector(
     const text = `error converting fieldPath: unsupported pod version: ${selector.apiVersion}`;
     return [fieldError.invalid(`${path}.fieldPath`, fieldPath, text)];
   }
+  if (subscript !== undefined) {
+    const text = `error converting fieldPath: field label does not support subscript: ${fieldPath}`;
+    return [fieldError.invalid(`${path}.fieldPath`, fieldPath, text)];
+  }
   if (!KNOWN_FIELDS.has(whole)) {
     const text = `error converting fieldPath: field label not supported: ${fieldPath}`;
     return [fieldError.invalid(`${path}.fieldPath`, fieldPath, text)];
   }
-  if (subscript !== undefined) return [fieldError.invalid(path, whole, "does not support subscript")];
   return supported.includes(whole) ? [] : [fieldError.notSupported(`${path}.fieldPath`, whole, supported)];
 }
 

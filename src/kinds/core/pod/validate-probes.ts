@@ -1,4 +1,4 @@
-import type { Lifecycle, LifecycleHandler, PodOS, Probe } from "../../generated/types.ts";
+import type { Lifecycle, LifecycleHandler, Probe } from "../../generated/types.ts";
 import type { FieldError } from "../../status-error.ts";
 import { fieldError, invalidEach, nonNegative } from "../../validation/field-error.ts";
 import { isHTTPHeaderName, isPortName, isPortNumber } from "../../validation/names.ts";
@@ -90,35 +90,9 @@ export function validatePort(port: number | string, path: string): FieldError[] 
   return invalidEach(path, port, typeof port === "number" ? isPortNumber(port) : isPortName(port));
 }
 
-export function validateLifecycle(
-  lifecycle: Lifecycle,
-  gracePeriod: GracePeriod,
-  path: string,
-  os: PodOS | undefined,
-): FieldError[] {
+export function validateLifecycle(lifecycle: Lifecycle, gracePeriod: GracePeriod, path: string): FieldError[] {
   const errors: FieldError[] = [];
   if (lifecycle.postStart) errors.push(...validateHandler(lifecycle.postStart, gracePeriod, `${path}.postStart`));
   if (lifecycle.preStop) errors.push(...validateHandler(lifecycle.preStop, gracePeriod, `${path}.preStop`));
-  if (lifecycle.stopSignal === undefined) return errors;
-  const at = `${path}.stopSignal`;
-  if (!os) errors.push(fieldError.forbidden(at, "may not be set for containers with empty `spec.os.name`"));
-  else if (!isSignal(lifecycle.stopSignal, os.name)) {
-    errors.push(
-      fieldError.notSupported(at, lifecycle.stopSignal, os.name === "windows" ? WINDOWS_SIGNALS : LINUX_SIGNALS),
-    );
-  }
   return errors;
-}
-
-const WINDOWS_SIGNALS = ["SIGKILL", "SIGTERM"];
-const REAL_TIME = Array.from({ length: 15 }, (_, i) => [`SIGRTMAX-${i}`, `SIGRTMIN+${i + 1}`]).flat();
-const LINUX_SIGNALS = [
-  ...REAL_TIME.filter((name) => name !== "SIGRTMAX-0"),
-  ..."ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX RTMIN SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
-    .split(" ")
-    .map((name) => `SIG${name}`),
-].sort();
-
-function isSignal(name: string, os: string): boolean {
-  return os === "windows" ? WINDOWS_SIGNALS.includes(name) : os !== "linux" || LINUX_SIGNALS.includes(name);
 }

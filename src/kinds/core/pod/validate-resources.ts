@@ -2,7 +2,7 @@ import type { ContainerResizePolicy, PodSpec, ResourceRequirements } from "../..
 import { compareQuantity, parseQuantity } from "../../quantity.ts";
 import type { FieldError } from "../../status-error.ts";
 import { eachItem, fieldError, invalidEach } from "../../validation/field-error.ts";
-import { isQualifiedName } from "../../validation/names.ts";
+import { isDNS1123Label, isQualifiedName } from "../../validation/names.ts";
 import { containersTotal, isPodLevelResource } from "./resources.ts";
 
 const COMPUTE = new Set(["cpu", "memory", "ephemeral-storage"]);
@@ -57,7 +57,7 @@ function validateContainerResourceName(name: string, path: string): FieldError[]
 
 function validatePodResourceName(name: string, path: string): FieldError[] {
   const errors = validateResourceName(name, path);
-  if (!isPodLevelResource(name)) {
+  if (errors.length === 0 && !isPodLevelResource(name)) {
     errors.push(fieldError.notSupported(path, name, ["cpu", "hugepages-", "memory"]));
   }
   return errors;
@@ -126,13 +126,7 @@ function validateHugePages(name: string, amount: string, path: string): FieldErr
   const size = parseQuantity(name.slice("hugepages-".length))?.nanos ?? 0n;
   const value = parseQuantity(amount)?.nanos ?? 0n;
   if (size > 0n && value % size === 0n) return [];
-  return [
-    fieldError.invalid(
-      path,
-      amount,
-      `${amount} is not positive integer multiple of ${name.slice("hugepages-".length)}`,
-    ),
-  ];
+  return [fieldError.invalid(path, amount, `${amount} is not positive integer multiple of ${name}`)];
 }
 
 function validateClaims(
@@ -141,14 +135,22 @@ function validateClaims(
   path: string,
 ): FieldError[] {
   const seen = new Set<string>();
-  return eachItem(claims, path, (claim, at) => {
+  return eachItem(claims, path, ({ name, request }, at) => {
+    if (!name) return [fieldError.required(at)];
     const errors: FieldError[] = [];
-    if (!claim.name) errors.push(fieldError.required(at));
-    else if (!podClaims.has(claim.name)) errors.push(fieldError.notFound(at, claim.name));
-    const key = `${claim.name}/${claim.request ?? ""}`;
-    if (seen.has(key)) errors.push(fieldError.duplicate(at, claim.request ? key : claim.name));
+    const key = request ? `${name}/${request}` : name;
+    const overlaps = !request && [...seen].some((other) => other.startsWith(`${name}/`));
+    if (seen.has(name) || overlaps) errors.push(fieldError.duplicate(at, name));
+    else if (seen.has(key)) errors.push(fieldError.duplicate(at, key));
+    if (request && !seen.has(name)) errors.push(...invalidEach(`${at}.request`, request, isDNS1123Label(request)));
     seen.add(key);
-    return errors;
+    if (podClaims.has(name)) return errors;
+    const missing = fieldError.notFound(at, name);
+    const which = podClaims.size === 0 ? " which is empty" : `: ${[...podClaims].sort().join(", ")}`;
+    return [
+      ...errors,
+      { ...missing, message: `${missing.message}: must be one of the names in pod.spec.resourceClaims${which}` },
+    ];
   });
 }
 

@@ -224,7 +224,7 @@ export function validateTopologySpread(
 ): FieldError[] {
   return eachItem(constraints, path, (constraint, at, i) => {
     const { topologyKey, whenUnsatisfiable, maxSkew, minDomains } = constraint;
-    const errors = maxSkew > 0 ? [] : [fieldError.invalid(`${at}.maxSkew`, maxSkew, "must be greater than 0")];
+    const errors = maxSkew > 0 ? [] : [fieldError.invalid(`${at}.maxSkew`, maxSkew, "must be greater than zero")];
     if (!topologyKey) errors.push(fieldError.required(`${at}.topologyKey`, "can not be empty"));
     if (!ACTIONS.includes(whenUnsatisfiable)) {
       errors.push(fieldError.notSupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ACTIONS));
@@ -238,7 +238,7 @@ export function validateTopologySpread(
       );
     }
     if (minDomains !== undefined) {
-      if (minDomains <= 0) errors.push(fieldError.invalid(`${at}.minDomains`, minDomains, "must be greater than 0"));
+      if (minDomains <= 0) errors.push(fieldError.invalid(`${at}.minDomains`, minDomains, "must be greater than zero"));
       const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
       if (whenUnsatisfiable !== "DoNotSchedule") errors.push(fieldError.invalid(`${at}.minDomains`, minDomains, text));
     }

@@ -61,10 +61,13 @@ function shownContext(context: SecurityContext): Record<string, unknown> {
     ReadOnlyRootFilesystem: context.readOnlyRootFilesystem ?? null,
     AllowPrivilegeEscalation: context.allowPrivilegeEscalation ?? null,
     ProcMount: context.procMount ?? null,
-    SeccompProfile: context.seccompProfile ?? null,
-    AppArmorProfile: context.appArmorProfile ?? null,
+    SeccompProfile: shownProfile(context.seccompProfile),
+    AppArmorProfile: shownProfile(context.appArmorProfile),
   };
 }
+
+const shownProfile = (profile: SeccompProfile | AppArmorProfile | undefined): Record<string, unknown> | null =>
+  profile ? { Type: profile.type, LocalhostProfile: profile.localhostProfile ?? null } : null;
 
 function validateSeccomp(profile: SeccompProfile | undefined, path: string): FieldError[] {
   if (!profile) return [];
@@ -133,10 +136,7 @@ export function validatePodSecurityContext(
   errors.push(
     ...oneOfOptional(context.supplementalGroupsPolicy, ["Merge", "Strict"], `${path}.supplementalGroupsPolicy`),
   );
-  return [
-    ...errors,
-    ...oneOfOptional(context.seLinuxChangePolicy, ["MountOption", "Recursive"], `${path}.seLinuxChangePolicy`),
-  ];
+  return [...errors, ...oneOfOptional(context.seLinuxChangePolicy, ["Recursive"], `${path}.seLinuxChangePolicy`)];
 }
 
 const oneOfOptional = (value: string | undefined, supported: readonly string[], path: string): FieldError[] =>
