@@ -1,4 +1,9 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
 import { createServer, connect as dial } from "node:net";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -106,4 +111,56 @@ trial(
     assert.equal(t.engine.sandboxes().length, 5);
   },
   { podCIDR: "10.92.7.8/29" },
+);
+
+const CNI = mkdtempSync(join(tmpdir(), "slim-cni-"));
+const BRIDGE = `slimt${process.pid}`.slice(0, 15);
+writeFileSync(
+  join(CNI, "10-test.conflist"),
+  JSON.stringify({
+    cniVersion: "0.4.0",
+    name: "slim-test",
+    plugins: [
+      {
+        type: "bridge",
+        bridge: BRIDGE,
+        isGateway: true,
+        ipMasq: false,
+        hairpinMode: true,
+        ipam: {
+          type: "host-local",
+          dataDir: join(CNI, "ipam"),
+          ranges: [[{ subnet: "10.94.3.0/24" }]],
+          routes: [{ dst: "0.0.0.0/0" }],
+        },
+      },
+      { type: "portmap", capabilities: { portMappings: true } },
+    ],
+  }),
+);
+after(() => {
+  spawnSync("ip", ["link", "del", BRIDGE]);
+  rmSync(CNI, { recursive: true, force: true });
+});
+
+trial(
+  "a CNI configuration replaces the pod network; its addresses are given back",
+  async (t) => {
+    const sandbox = await t.sandbox({
+      hostname: "by-cni",
+      portMappings: [{ hostPort: 18_085, containerPort: 80, protocol: "TCP" }],
+    });
+    const ip = t.engine.sandboxes()[0]!.ips[0]!;
+    assert.match(ip, /^10\.94\.3\.\d+$/);
+    const id = await t.run(sandbox, SERVE(80));
+    assert.equal(await fetchFrom(t, id, "http://127.0.0.1/"), "by-cni");
+    assert.equal(await fetchFromHost(ip, 80), "by-cni");
+    assert.equal(await fetchFromHost(hostAddress(), 18_085), "by-cni");
+    const engine = await t.reopen!();
+    assert.deepEqual(engine.sandboxes()[0]?.ips, [ip]);
+    await engine.removeSandbox(sandbox);
+    const leases = readdirSync(join(CNI, "ipam/slim-test")).filter((name) => /^\d/.test(name));
+    assert.deepEqual(leases, []);
+  },
+  { cniConfDir: CNI },
 );

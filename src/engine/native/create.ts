@@ -9,6 +9,7 @@ import { engineOver } from "./engine.ts";
 import { watchExits } from "./exits.ts";
 import { examineHost } from "./host.ts";
 import { createImageStore } from "./images/store.ts";
+import { createCNINetwork } from "./net/cni.ts";
 import { createHostRules } from "./net/host-rules.ts";
 import { createAddressPool } from "./net/ipam.ts";
 import { createRoutedNetwork } from "./net/routed.ts";
@@ -42,6 +43,8 @@ export interface NativeEngineOptions {
   readonly instanceId: string;
   /** IPv4 range of the pods, /8 to /29. */
   readonly podCIDR: string;
+  /** Range of the pods of all nodes: traffic to it keeps its source address. Default: `podCIDR`. */
+  readonly clusterCIDR?: string;
   /** Begins the names of all veths, at most 9 characters. Unique on the host: `purge` removes what begins with it. */
   readonly interfacePrefix: string;
   /** Control group above all pods: `/slim-1a2b3c`. Unique on the host: `purge` removes it. */
@@ -139,11 +142,12 @@ async function ownImages(
 function networkFor(
   deps: Pick<Context, "run" | "libc" | "namespaces">,
   host: Context["host"],
-  { instanceId, podCIDR, interfacePrefix }: NativeEngineOptions,
+  { instanceId, podCIDR, interfacePrefix, clusterCIDR, cniConfDir }: NativeEngineOptions,
 ): Context["network"] {
+  if (cniConfDir !== undefined) return createCNINetwork(deps, { confDir: cniConfDir });
   const rules = createHostRules(
     { run: deps.run, nft: host.programs.nft },
-    { table: `slim_${instanceId}_pods`, podCIDR, interfacePrefix },
+    { table: `slim_${instanceId}_pods`, podCIDR, interfacePrefix, clusterCIDR: clusterCIDR ?? podCIDR },
   );
   return createRoutedNetwork(
     { ...deps, ip: host.programs.ip, pool: createAddressPool(podCIDR), rules },
@@ -166,7 +170,7 @@ function checkOptions({ instanceId, interfacePrefix, cgroupParent }: NativeEngin
   const bad = (name: string, value: string, rule: string) =>
     new EngineError("invalid-config", `${name} is ${JSON.stringify(value)}, but must be ${rule}`);
   if (!/^\w{1,32}$/.test(instanceId)) throw bad("instanceId", instanceId, "1 to 32 letters, digits or underscores");
-  if (!/^[A-Za-z][\w-]{0,8}$/.test(interfacePrefix))
+  if (!/^\w[\w-]{0,8}$/.test(interfacePrefix))
     throw bad("interfacePrefix", interfacePrefix, "1 to 9 letters, digits, - or _");
   if (!/^(\/[\w.-]+)+$/.test(cgroupParent) || /\/\.\.?(\/|$)/.test(cgroupParent))
     throw bad("cgroupParent", cgroupParent, "an absolute path below the root group");

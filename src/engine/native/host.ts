@@ -57,15 +57,17 @@ export async function examineHost(
 }
 
 /** The full path of a program, or undefined. */
-export function findProgram(name: string): string | undefined {
-  return DIRECTORIES.map((directory) => join(directory, name)).find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+export function findProgram(name: string, directories: readonly string[] = DIRECTORIES): string | undefined {
+  return directories
+    .map((directory) => join(directory, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 function findPrograms(): Record<Program, string> {

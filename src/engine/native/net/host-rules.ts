@@ -19,10 +19,16 @@ export interface HostRules {
   purge(): Promise<void>;
 }
 
-export function createHostRules(
-  deps: { run: Run; nft: string },
-  options: { table: string; podCIDR: string; interfacePrefix: string },
-): HostRules {
+export interface HostRulesOptions {
+  readonly table: string;
+  /** Of this node's pods. */
+  readonly podCIDR: string;
+  /** Of all nodes' pods. */
+  readonly clusterCIDR: string;
+  readonly interfacePrefix: string;
+}
+
+export function createHostRules(deps: { run: Run; nft: string }, options: HostRulesOptions): HostRules {
   const { table } = options;
   const apply = (script: string) => mustRun(deps.run, deps.nft, ["-f", "-"], { input: script });
   const change = async (verb: "add" | "delete", holder: PortHolder) => {
@@ -41,11 +47,8 @@ export function createHostRules(
 }
 
 /** The table as `nft -f` reads it; pure, for tests. */
-export function tableText(
-  options: { table: string; podCIDR: string; interfacePrefix: string },
-  holders: readonly PortHolder[],
-): string {
-  const { table, podCIDR, interfacePrefix } = options;
+export function tableText(options: HostRulesOptions, holders: readonly PortHolder[]): string {
+  const { table, podCIDR, clusterCIDR, interfacePrefix } = options;
   const elements = (set: string) => {
     const mine = holders.flatMap(elementsOf).filter(([name]) => name === set);
     return mine.length === 0 ? "" : `elements = { ${mine.map(([, element]) => element).join(", ")} }`;
@@ -72,7 +75,7 @@ table ip ${table} {
   chain postrouting { type nat hook postrouting priority srcnat; policy accept;
     ct status dnat ip saddr . ip daddr @own masquerade
     ip saddr 127.0.0.0/8 oifname "${interfacePrefix}*" masquerade
-    ip saddr ${podCIDR} ip daddr != ${podCIDR} oifname != "${interfacePrefix}*" masquerade
+    ip saddr ${podCIDR} ip daddr != ${clusterCIDR} oifname != "${interfacePrefix}*" masquerade
   }
 }
 `;

@@ -1,9 +1,16 @@
 import type { SandboxConfig } from "../../port.ts";
+import type { CNINetwork } from "./cni.ts";
 
 /** What a network driver remembers of a sandbox, as JSON in the sandbox's record. */
 export type Attachment =
   | { readonly kind: "routed"; readonly link: string }
-  | { readonly kind: "cni"; readonly list: string; readonly runtimeConfig: unknown };
+  | {
+      readonly kind: "cni";
+      /** As it was at the ADD: the DEL must be asked of the same plugins. */
+      readonly network: CNINetwork;
+      readonly runtimeConfig: Readonly<Record<string, unknown>>;
+      readonly result: unknown;
+    };
 
 /** Connects network namespaces of sandboxes; one driver an engine. */
 export interface PodNetwork {
