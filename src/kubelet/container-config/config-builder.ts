@@ -22,7 +22,7 @@ import { podDirectory } from "../volumes/pod-directory.ts";
 import type { PodVolumeManager } from "../volumes/volume-manager.ts";
 import { securityRefusal } from "./admission.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
-import { containerResources, type MachineFacts } from "./linux-resources.ts";
+import { containerResources, type MachineFacts, withoutNoQuota } from "./linux-resources.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 import { checkRunAsNonRoot, securityConfig } from "./security.ts";
 
@@ -133,7 +133,7 @@ async function containerConfig(
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
-    resources: containerResources(pod, container, options.machine),
+    resources: withoutNoQuota(containerResources(pod, container, options.machine)),
     security: securityConfig(pod, container, {
       seccompRoot: options.seccompRoot,
       extraGroups: [...volumes.values()].flatMap(({ group }) => (group === undefined ? [] : [group])),

@@ -75,6 +75,13 @@ export function podCgroupResources(pod: DeepReadonly<Pod>, machine: MachineFacts
   };
 }
 
+/** For something new: "no quota" is left out instead of being set, which some runtimes cannot do. */
+export function withoutNoQuota(resources: LinuxResources): LinuxResources {
+  if (resources.cpuQuota !== -1) return resources;
+  const { cpuQuota: _quota, cpuPeriod: _period, ...rest } = resources;
+  return rest;
+}
+
 function allLimited(pod: DeepReadonly<Pod>, name: string): boolean {
   if (!isZero(pod.spec?.resources?.limits?.[name])) return true;
   const all = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];

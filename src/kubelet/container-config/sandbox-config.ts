@@ -6,7 +6,7 @@ import { kernelHostname } from "../hosts/hostname.ts";
 import { podLogDirectory } from "../logs/layout.ts";
 import { sysctlName } from "./admission.ts";
 import { sandboxLabels } from "./labels.ts";
-import { type MachineFacts, podCgroupResources } from "./linux-resources.ts";
+import { type MachineFacts, podCgroupResources, withoutNoQuota } from "./linux-resources.ts";
 import { qosClassOf } from "./qos.ts";
 
 export interface SandboxConfigOptions {
@@ -48,7 +48,7 @@ export function sandboxConfig(pod: DeepReadonly<Pod>, options: SandboxConfigOpti
     ),
     portMappings: portMappings(pod),
     qosClass: qosClassOf(pod),
-    resources: podCgroupResources(pod, options.machine),
+    resources: withoutNoQuota(podCgroupResources(pod, options.machine)),
     ...(options.runtimeHandler ? { runtimeHandler: options.runtimeHandler } : {}),
   };
 }
