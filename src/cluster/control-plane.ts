@@ -2,6 +2,7 @@ import type { Clock, Logger, Random } from "#base";
 import {
   type ApiServer,
   createApiServer,
+  createOpenApi,
   createNamespaceLifecycle,
   createReader,
   createServiceAccountAdmission,
@@ -66,6 +67,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
         ["/services", createServiceAllocation({ reader, random }, { serviceCIDR: options.serviceCIDR })],
       ]),
       connector: (node) => options.connector(node),
+      openapi: createOpenApi(scheme),
     },
     {
       version: versionInfo({

@@ -11,6 +11,7 @@ import {
   typeErrorMessage,
 } from "#kinds";
 import { deepClone } from "#base";
+import { decodeProtobuf, PROTOBUF } from "../negotiation/protobuf/decode.ts";
 import type { Call } from "./call.ts";
 
 /** A private copy of the body as JSON value; undefined without one. @throws StatusError 400, 415 */
@@ -19,13 +20,14 @@ export function readBody(request: ApiRequest): unknown {
   if (!body) return undefined;
   if ("object" in body) return deepClone(body.object);
   const type = mediaType(request);
+  if (type === PROTOBUF) return decodeProtobuf(body.bytes);
   const text = body.bytes.toString("utf8");
   if (type === "application/yaml" || type.endsWith("+yaml")) return yamlValue(text);
   if (type === "application/json" || type.endsWith("+json") || type === "") return jsonValue(text);
   throw failure(
     415,
     "UnsupportedMediaType",
-    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml`,
+    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
   );
 }
 

@@ -22,6 +22,7 @@ export async function bindPod(call: Call, binding: ApiObject): Promise<Status> {
   if (!node) errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" } as const);
   if (errors.length > 0) throw invalid({ group: "", kind: "Binding" }, call.info.name, errors);
   await updateObject(call, {
+    internal: true,
     change(current) {
       const pod = deepClone<Pod>(current as unknown as Pod);
       if (pod.metadata.deletionTimestamp) throw refused(call, "pod is being deleted, cannot be assigned to a host");

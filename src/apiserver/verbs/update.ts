@@ -17,6 +17,8 @@ export interface UpdateOptions {
   uid?: string;
   /** Tries before a conflict is told. Default 5, as the API server's for patches. */
   tries?: number;
+  /** The server's own step (binding a pod): no admission, no preparation, no validation. */
+  internal?: boolean;
   /** `metadata.managedFields` are what `change` gave. */
   ownFields?: boolean;
 }
@@ -61,6 +63,7 @@ async function attempt(
   const { strategy } = kind;
   const dryRun = isDryRun(call);
   const object = await options.change(old);
+  if (options.internal) return write(call, stored, old, object, dryRun);
   const attributes = admissionOf(call, { operation: "UPDATE", object, old, dryRun });
   strategy.setDefaults(object);
   await mutate(call, attributes);
@@ -76,25 +79,34 @@ async function attempt(
     for (const text of strategy.warnings(candidate, old)) call.warnings.add(text);
     await validate(call, attributes);
     if (!options.ownFields) trackUpdate(call, candidate, old);
-    candidate.metadata.resourceVersion = old.metadata.resourceVersion!;
-    if (dryRun) {
-      undo?.();
-      return dryRunResult(stored.key, toStored(kind, candidate), stored.revision);
-    }
-    if (isReleased(candidate)) {
-      const gone = await server.store.delete(stored.key, stored.revision, toStored(kind, candidate));
-      hook?.afterDelete?.(candidate);
-      return gone;
-    }
-    // a write that changes nothing is none: same revision, no event
-    if (deepEqual(candidate, old)) return stored;
-    return await server.store.update(stored.key, toStored(kind, candidate), stored.revision, {
-      volatile: isVolatile(kind, candidate),
-    });
+    if (dryRun) undo?.();
+    return await write(call, stored, old, candidate, dryRun);
   } catch (error) {
     if (!dryRun) undo?.();
     throw error;
   }
+}
+
+async function write(
+  call: Call,
+  stored: StoredObject,
+  old: ApiObject,
+  candidate: ApiObject,
+  dryRun: boolean,
+): Promise<StoredObject> {
+  const { kind, server } = call;
+  candidate.metadata.resourceVersion = old.metadata.resourceVersion!;
+  if (dryRun) return dryRunResult(stored.key, toStored(kind, candidate), stored.revision);
+  if (isReleased(candidate)) {
+    const gone = await server.store.delete(stored.key, stored.revision, toStored(kind, candidate));
+    server.hooks.get(`${kind.group}/${kind.resource}`)?.afterDelete?.(candidate);
+    return gone;
+  }
+  // a write that changes nothing is none: same revision, no event
+  if (deepEqual(candidate, old)) return stored;
+  return server.store.update(stored.key, toStored(kind, candidate), stored.revision, {
+    volatile: isVolatile(kind, candidate),
+  });
 }
 
 /** Deleted, and the last finalizer is gone: the object goes with this write. */
