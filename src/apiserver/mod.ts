@@ -44,3 +44,4 @@ export { createReader } from "./registry/reader.ts";
 export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";
 export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";
 export { createOpenApi, type CustomSchemas, type OpenApi } from "./openapi/openapi.ts";
+export { createServiceAccountTokens, ISSUER, type ServiceAccountTokens } from "./authn/service-account-tokens.ts";

@@ -6,12 +6,14 @@ import {
   createNamespaceLifecycle,
   createReader,
   createServiceAccountAdmission,
+  createServiceAccountTokens,
   createServiceAllocation,
   type AdmissionPlugin,
   type Authorizer,
   createMastersAuthorizer,
   type Health,
   type Reader,
+  type ServiceAccountTokens,
   versionInfo,
 } from "#apiserver";
 import { type Client, createClient, createInformers, type Informers, type Transport } from "#client";
@@ -27,6 +29,8 @@ export interface ControlPlaneDeps {
 
 export interface ControlPlaneOptions {
   readonly serviceCIDR: string;
+  /** PEM private key of ServiceAccount tokens. */
+  readonly serviceAccountKey: string;
   /** `host:port` that discovery tells; known once the listener is up. */
   serverAddress(): string;
   readonly health: Health;
@@ -39,6 +43,7 @@ export interface ControlPlane {
   readonly scheme: MutableScheme;
   readonly reader: Reader;
   readonly authorizer: Authorizer;
+  readonly tokens: ServiceAccountTokens;
   /** A client that acts as `user`; calls go straight to the server's pipeline. */
   clientAs(user: UserInfo, userAgent: string): Client;
   informersOf(client: Client): Informers;
@@ -49,6 +54,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
   const scheme = createScheme();
   const reader = createReader(store, scheme);
   const authorizer = createMastersAuthorizer();
+  const tokens = createServiceAccountTokens({ reader, clock, random }, { key: options.serviceAccountKey });
   const admission: AdmissionPlugin[] = [
     createNamespaceLifecycle({ reader }),
     createServiceAccountAdmission({ reader, random, clock }),
@@ -68,6 +74,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       ]),
       connector: (node) => options.connector(node),
       openapi: createOpenApi(scheme),
+      virtual: new Map([["/serviceaccounts/token", tokens.tokenRequests]]),
     },
     {
       version: versionInfo({
@@ -83,6 +90,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
     scheme,
     reader,
     authorizer,
+    tokens,
     clientAs(user, userAgent) {
       const transport: Transport = { call: (request) => server.handle({ ...request, user }) };
       return createClient(transport, { userAgent });

@@ -14,7 +14,7 @@ import {
   writeKubeconfig,
 } from "#apiserver";
 import { createRecorder } from "#client";
-// import { startControllers } from "#controllers";
+import { startControllers } from "#controllers";
 import type { Engine } from "#engine";
 import type { NodeConnector } from "#kinds";
 import { startScheduler } from "#scheduler";
@@ -78,6 +78,7 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
     { store, clock, random, logger },
     {
       serviceCIDR: network.serviceCIDR,
+      serviceAccountKey: pki.serviceAccountKey,
       serverAddress: () => address,
       health: {},
       connector: (node) => connectors.get(node),
@@ -98,7 +99,9 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
   const informers = unwinding.use(plane.informersOf(loopback));
   const recorder = (component: string) => createRecorder({ client: loopback, clock, logger }, { component });
   unwinding.use(startScheduler({ client: loopback, informers, clock, random, logger }));
-  // unwinding.use(await startControllers({ client: loopback, informers, clock, random, logger, recorder }));
+  unwinding.use(
+    startControllers({ client: loopback, informers, clock, random, logger, recorder }, { rootCA: pki.caCertificate }),
+  );
   const kubeconfigPath = join(config.dataDir, "kubeconfig");
   const apiAddress =
     port === undefined ? undefined : `https://${bracketed(config.kubeApiAddress.host || "127.0.0.1")}:${port}`;
@@ -190,7 +193,7 @@ function createInstanceListener(
     clock,
     logger: logger.child({ part: "listener" }),
     handle: (request) => plane.server.handle(request),
-    identify: createIdentify({ tokens: [], authorizer: plane.authorizer }),
+    identify: createIdentify({ tokens: [plane.tokens.authenticator], authorizer: plane.authorizer }),
     ...(engineApi ? { raw: { prefix: "/engine/v1/", handle: engineApi } } : {}),
   });
 }
