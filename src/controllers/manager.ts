@@ -3,6 +3,7 @@ import { createEndpointsController } from "./endpoints/endpoints.ts";
 import { createEndpointSliceController } from "./endpoints/endpointslice.ts";
 import { createEndpointSliceMirroringController } from "./endpoints/mirroring.ts";
 import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
+import { createJobController } from "./job/job.ts";
 import { createNamespaceController } from "./namespace/namespace.ts";
 import { createPodGC } from "./pod-gc/pod-gc.ts";
 import { createReplicaSetController, createReplicationController } from "./replicaset/replicaset.ts";
@@ -35,6 +36,7 @@ const FACTORIES: Readonly<Record<string, Factory>> = {
   deployment: createDeploymentController,
   replicaset: createReplicaSetController,
   replicationcontroller: createReplicationController,
+  job: createJobController,
   endpointslice: createEndpointSliceController,
   endpoints: createEndpointsController,
   endpointslicemirroring: createEndpointSliceMirroringController,
