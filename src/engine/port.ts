@@ -41,10 +41,16 @@ export interface Engine extends AsyncDisposable {
   /** Rotates the log: the current file was renamed by the caller; output goes on into a new file at `logPath`. */
   reopenLog(id: string): Promise<void>;
 
-  /** Interactive exec. */
+  /**
+   * Interactive exec. A command that cannot be run rejects `done` with `start-failed` (`exec: "x": executable file not found in $PATH`);
+   * `execSync` rejects so.
+   */
   exec(id: string, options: EngineExecOptions): Promise<EngineSession>;
   /** Exec to the end: for probes and hooks. Output is cut at `maxOutput` bytes (default 16 KiB); the process is killed at the timeout. */
-  execSync(id: string, options: { command: readonly string[]; timeoutMs: number; maxOutput?: number }): Promise<ExecResult>;
+  execSync(
+    id: string,
+    options: { command: readonly string[]; timeoutMs: number; maxOutput?: number },
+  ): Promise<ExecResult>;
   attach(id: string, options: { stdin: boolean; tty: boolean }): Promise<EngineSession>;
   /** A connection to a port in the sandbox's network, on loopback, IPv4 first. */
   connect(sandboxId: string, port: number, host?: string): Promise<Duplex>;
@@ -85,7 +91,12 @@ export interface SandboxConfig {
   /** `pod`: own namespace; `node`: the host's. `container` for pid: each container has its own (default). */
   readonly namespaces: { network: "pod" | "node"; pid: "container" | "pod" | "node"; ipc: "pod" | "node" };
   readonly sysctls: Readonly<Record<string, string>>;
-  readonly portMappings: readonly { hostPort: number; containerPort: number; protocol: "TCP" | "UDP" | "SCTP"; hostIP?: string }[];
+  readonly portMappings: readonly {
+    hostPort: number;
+    containerPort: number;
+    protocol: "TCP" | "UDP" | "SCTP";
+    hostIP?: string;
+  }[];
   /** `Guaranteed` | `Burstable` | `BestEffort`: decides the parent cgroup. */
   readonly qosClass: string;
   readonly resources: LinuxResources;
@@ -105,6 +116,8 @@ export interface SandboxStatus {
   readonly ips: readonly string[];
   /** PID namespace of a shared process namespace, network namespace file: for adapters and tests. */
   readonly netnsPath?: string;
+  /** The pause container, once it was made: `container(pauseId)` gives its state; `containers()` does not list it. */
+  readonly pauseId?: string;
 }
 
 export interface ContainerConfig {
@@ -243,7 +256,13 @@ export interface ExecResult {
 }
 
 export interface EngineEvent {
-  readonly type: "container-started" | "container-exited" | "container-removed" | "sandbox-ready" | "sandbox-stopped" | "sandbox-removed";
+  readonly type:
+    | "container-started"
+    | "container-exited"
+    | "container-removed"
+    | "sandbox-ready"
+    | "sandbox-stopped"
+    | "sandbox-removed";
   readonly sandboxId: string;
   readonly containerId?: string;
 }
@@ -269,7 +288,10 @@ export interface Images {
   /** Removes a reference; with the last one the image. @throws EngineError `image-in-use` */
   remove(reference: string): Promise<void>;
   /** Removes images that no container uses, least recently used first, until `bytes` are freed (default: all). */
-  prune(options?: { bytes?: number; keep?: (image: ImageStatus) => boolean }): Promise<{ removed: readonly string[]; freedBytes: number }>;
+  prune(options?: {
+    bytes?: number;
+    keep?: (image: ImageStatus) => boolean;
+  }): Promise<{ removed: readonly string[]; freedBytes: number }>;
   /** Disk use of the image store and the file system below it. */
   usage(): Promise<{ usedBytes: number; capacityBytes: number; availableBytes: number }>;
 }
