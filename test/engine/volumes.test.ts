@@ -1,7 +1,25 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { arch, tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import { pack } from "tar-stream";
+import { systemClock } from "#base";
 import { isEngineError } from "#engine";
+import { loadLibc } from "../../src/engine/native/sys/libc.ts";
+import { createMounter } from "../../src/engine/native/sys/mounter.ts";
+import { createRun } from "../../src/engine/native/sys/run.ts";
 import { SECURITY, trial, type Trial } from "./trial.test-support.ts";
 
 const bind = (hostPath: string, containerPath: string, more: object = {}) => ({
@@ -12,7 +30,7 @@ const bind = (hostPath: string, containerPath: string, more: object = {}) => ({
 });
 
 function volume(t: Trial, name: string, files: Record<string, string> = {}): string {
-  const path = join(t.directory, name);
+  const path = join(t.directory, "volumes", name);
   mkdirSync(path, { recursive: true });
   for (const [file, content] of Object.entries(files)) writeFileSync(join(path, file), content);
   return path;
@@ -133,3 +151,95 @@ trial("files of the image keep their owner and mode, changes stay in the contain
   );
   assert.equal((await t.once("stat -c %a / /tmp", { security: SECURITY })).stdout, "755\n1777");
 });
+
+for (const koffi of [true, false])
+  test(`sixty layers with long paths are one root ${koffi ? "(koffi)" : "(mount program)"}`, async () => {
+    const base = mkdtempSync(join(tmpdir(), `slim-${"layers-with-a-long-name-".repeat(5)}`));
+    const mounter = createMounter(koffi ? await loadLibc() : undefined, createRun(systemClock));
+    const keepAlive = setInterval(() => {}, 1000);
+    try {
+      const layers = Array.from({ length: 60 }, (_, i) => join(base, "layers", String(i).padStart(64, "0")));
+      for (const [i, layer] of layers.entries()) {
+        mkdirSync(layer, { recursive: true });
+        writeFileSync(join(layer, `file-${i}`), String(i));
+        writeFileSync(join(layer, "top"), String(i));
+      }
+      const [upper, work, target] = ["upper", "work", "root"].map((name) => join(base, name)) as [
+        string,
+        string,
+        string,
+      ];
+      for (const directory of [upper, work]) mkdirSync(directory);
+      await mounter.overlay(target, { layers, upper, work });
+      assert.deepEqual(
+        [readFileSync(join(target, "file-0"), "utf8"), readFileSync(join(target, "file-59"), "utf8")],
+        ["0", "59"],
+      );
+      assert.equal(readFileSync(join(target, "top"), "utf8"), "59");
+      writeFileSync(join(target, "new"), "");
+      assert.ok(existsSync(join(upper, "new")));
+      await mounter.overlay(join(base, "image"), { layers });
+      assert.throws(() => writeFileSync(join(base, "image", "x"), ""), /EROFS/);
+    } finally {
+      await mounter.removeTree(base);
+      clearInterval(keepAlive);
+    }
+    assert.equal(existsSync(base), false);
+  });
+
+trial("a volume that the image declares stays writable under a read-only root", async (t) => {
+  const archive = join(t.directory, "image.tar");
+  const { Id } = await imageWith({ Volumes: { "/var/www": {}, "/not/there": {} } }, archive);
+  await t.engine.images.load(archive);
+  const { stdout } = await t.once("echo x > /var/www/x && echo > /not/there/y && echo written; touch /var/z 2>&1", {
+    image: Id,
+    security: { ...SECURITY, readOnlyRootfs: true },
+  });
+  assert.match(stdout, /^written\n.*Read-only file system/);
+});
+
+trial("a bidirectional mount of what the host does not share is refused, not ignored", async (t) => {
+  const data = volume(t, "data");
+  await t.engine.mounts.tmpfs(data, { mode: 0o755 }); // a mount of its own, private
+  try {
+    const create = t.create(await t.sandbox(), ["true"], { mounts: [bind(data, "/d", { propagation: "rshared" })] });
+    await assert.rejects(
+      create,
+      (error) => isEngineError(error, "create-failed") && /is not a shared mount/.test(error.message),
+    );
+  } finally {
+    await t.engine.mounts.unmount(data);
+  }
+});
+
+/** A docker-archive of one small layer with this config; busybox is the only program in it. */
+async function imageWith(config: object, path: string): Promise<{ Id: string }> {
+  const layer = pack();
+  layer.entry({ name: "bin/", type: "directory", mode: 0o755 });
+  layer.entry({ name: "bin/busybox", mode: 0o755 }, readFileSync("/bin/busybox"));
+  for (const name of ["sh", "echo", "touch"])
+    layer.entry({ name: `bin/${name}`, type: "symlink", linkname: "busybox" });
+  layer.entry({ name: "var/", type: "directory", mode: 0o755 });
+  layer.entry({ name: "var/www/", type: "directory", mode: 0o755 });
+  layer.finalize();
+  const bytes = await buffer(layer);
+  const digest = (data: Buffer) => createHash("sha256").update(data).digest("hex");
+  const document = Buffer.from(
+    JSON.stringify({
+      architecture: arch() === "x64" ? "amd64" : arch(),
+      os: "linux",
+      config,
+      rootfs: { type: "layers", diff_ids: [`sha256:${digest(bytes)}`] },
+    }),
+  );
+  const archive = pack();
+  archive.entry({ name: "layer.tar" }, bytes);
+  archive.entry({ name: `${digest(document)}.json` }, document);
+  archive.entry(
+    { name: "manifest.json" },
+    JSON.stringify([{ Config: `${digest(document)}.json`, RepoTags: ["test/volumes:1"], Layers: ["layer.tar"] }]),
+  );
+  archive.finalize();
+  writeFileSync(path, await buffer(archive));
+  return { Id: `sha256:${digest(document)}` };
+}

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "#base";
 import { sandboxNamespaces } from "./bundle.ts";
-import { discard } from "./containers.ts";
+import { discard, holdImages } from "./containers.ts";
 import type { Context } from "./context.ts";
 import { check, finish, watchOrphan } from "./exits.ts";
 import { readExit } from "./monitor.ts";
@@ -28,7 +28,7 @@ async function adoptContainer(context: Context, record: ContainerRecord): Promis
     await quietly(context, record.id, () => discard(context, record));
     return;
   }
-  context.images.hold(record.imageId, record.id);
+  holdImages(context, record);
   if (record.starting) return finishStart(context, record);
   if (record.state === "running") resume(context, record);
 }
@@ -108,10 +108,7 @@ async function removeStrays(context: Context): Promise<void> {
   ] as const) {
     for (const name of existsSync(directory) ? readdirSync(directory) : []) {
       if (known.has(name)) continue;
-      await quietly(context, name, async () => {
-        await context.mounter.unmount(join(directory, name));
-        rmSync(join(directory, name), { recursive: true, force: true });
-      });
+      await quietly(context, name, () => context.mounter.removeTree(join(directory, name)));
     }
   }
 }

@@ -1,19 +1,20 @@
-import { closeSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { release } from "node:os";
-import { isAbsolute, join, normalize } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { messageOf } from "#base";
 import { EngineError } from "../errors.ts";
-import type { ContainerConfig, ImageConfig, Mount } from "../port.ts";
+import type { ContainerConfig, ImageConfig } from "../port.ts";
 import type { Context } from "./context.ts";
+import { mountsFor, rootPropagationOf } from "./mounts.ts";
 import { capabilitiesOf } from "./oci/capabilities.ts";
 import { defaultSeccompProfile } from "./oci/default-seccomp.ts";
 import { devicesOf } from "./oci/devices.ts";
 import { type DockerSeccompProfile, seccompFor, thisArch } from "./oci/seccomp.ts";
-import { commandOf, type OCIMount, type SpecInput, specOf } from "./oci/spec.ts";
+import { commandOf, type SpecInput, specOf } from "./oci/spec.ts";
 import { type ResolvedUser, resolveUser } from "./oci/user.ts";
 import type { SandboxRecord } from "./records.ts";
 import { readIfThere, writeAtomically } from "./sys/files.ts";
-import { checkedPath, makeDirectoryInRoot, openBeneath, readInRoot } from "./sys/in-root.ts";
+import { makeDirectoryInRoot, readInRoot } from "./sys/in-root.ts";
 import { sha256Hex } from "./sys/digest.ts";
 
 export interface BundleRequest {
@@ -22,7 +23,7 @@ export interface BundleRequest {
   readonly config: ContainerConfig;
   readonly image: { readonly layers: readonly string[]; readonly config: ImageConfig };
   readonly cgroup: string;
-  readonly runtime: string;
+  readonly isPause: boolean;
   readonly pidNamespace: SpecInput["namespaces"]["pid"];
 }
 
@@ -50,7 +51,7 @@ export async function makeBundle(
       ...sandboxNamespaces(context, request.sandbox),
       ...(request.pidNamespace === undefined ? {} : { pid: request.pidNamespace }),
     },
-    mounts: await mountsFor(context, request),
+    mounts: await mountsFor(context, { ...request, rootfs, imageVolumes: Object.keys(image.config.Volumes ?? {}) }),
     rootfs,
     ...rootPropagationOf(config.mounts),
     cgroupsPath: request.cgroup,
@@ -66,11 +67,7 @@ export async function makeBundle(
 
 /** Unmounts and deletes what `makeBundle` made, in whole or in part. */
 export async function removeBundle(context: Context, id: string): Promise<void> {
-  const bundle = context.paths.bundle(id);
-  if (existsSync(bundle)) {
-    await context.mounter.unmount(bundle);
-    rmSync(bundle, { recursive: true, force: true });
-  }
+  await context.mounter.removeTree(context.paths.bundle(id));
   rmSync(context.paths.layer(id), { recursive: true, force: true });
 }
 
@@ -96,86 +93,6 @@ export function sandboxNamespaces(
     ...(network === "pod" ? { net: join(directory, "net"), uts: join(directory, "uts") } : {}),
     ...(ipc === "pod" ? { ipc: join(directory, "ipc") } : {}),
   };
-}
-
-async function mountsFor(context: Context, request: BundleRequest): Promise<OCIMount[]> {
-  const directory = context.paths.sandbox(request.sandbox.id);
-  const readOnly = request.config.security.readOnlyRootfs ? "ro" : "rw";
-  const file = (name: string, destination: string): OCIMount => ({
-    destination,
-    source: join(directory, name),
-    options: ["bind", "rprivate", readOnly],
-  });
-  const shm = request.sandbox.config.namespaces.ipc === "pod" ? join(directory, "shm") : "/dev/shm";
-  const ours: OCIMount[] = [
-    file("hosts", "/etc/hosts"),
-    file("resolv.conf", "/etc/resolv.conf"),
-    file("hostname", "/etc/hostname"),
-    { destination: "/dev/shm", source: shm, options: ["bind", "rprivate", "nosuid", "nodev", "noexec", "rw"] },
-  ];
-  const asked: OCIMount[] = [];
-  for (const [index, mount] of request.config.mounts.entries())
-    asked.push(await volumeMount(context, request.id, mount, index));
-  const taken = new Set(asked.map((mount) => mount.destination));
-  return [
-    ...(request.config.name === PAUSE ? ours.slice(3) : ours).filter((mount) => !taken.has(mount.destination)),
-    ...asked,
-  ];
-}
-
-/** Name of the container that holds a sandbox; its root has no /etc to mount into. */
-export const PAUSE = "pause";
-
-async function volumeMount(context: Context, id: string, mount: Mount, index: number): Promise<OCIMount> {
-  const destination = normalize(mount.containerPath).replace(/(.)\/$/, "$1");
-  if (!isAbsolute(destination))
-    throw new EngineError("invalid-config", `mount path ${JSON.stringify(mount.containerPath)} is not absolute`);
-  try {
-    const source = await sourceOf(context, mount, join(context.paths.bundle(id), "mounts", String(index)));
-    const propagation =
-      mount.propagation === undefined || mount.propagation === "private" ? "rprivate" : mount.propagation;
-    const access = mount.image !== undefined || mount.readOnly ? (mount.recursiveReadOnly ? "rro" : "ro") : "rw";
-    return { destination, source, options: ["rbind", propagation, access] };
-  } catch (error) {
-    if (error instanceof EngineError) throw error;
-    const what = mount.subPath === undefined ? mount.hostPath : `${mount.hostPath} (subPath ${mount.subPath})`;
-    throw new EngineError(
-      "create-failed",
-      `failed to prepare mount of ${what} at ${destination}: ${messageOf(error)}`,
-      { cause: error },
-    );
-  }
-}
-
-/** A path that can be bound as it is. Sub-paths and images are mounted at `staged` first. */
-async function sourceOf(context: Context, mount: Mount, staged: string): Promise<string> {
-  let base = mount.hostPath;
-  if (mount.image !== undefined) {
-    const image = context.images.get(mount.image);
-    if (!image) throw new EngineError("image-not-found", `image ${mount.image} is not present`);
-    base = `${staged}-image`;
-    await context.mounter.overlay(base, { layers: context.images.rootfs(image.id).layers });
-  } else if (!existsSync(base)) {
-    throw new EngineError(
-      "create-failed",
-      `failed to generate spec: failed to stat "${base}": stat ${base}: no such file or directory`,
-    );
-  }
-  if (mount.subPath === undefined || mount.subPath === "") return base;
-  if (!context.libc) return checkedPath(base, mount.subPath);
-  const fd = openBeneath(context.libc, base, mount.subPath);
-  try {
-    await context.mounter.bindDescriptor(fd, staged);
-  } finally {
-    closeSync(fd);
-  }
-  return staged;
-}
-
-/** A mount can only pass events on if the root lets them through. */
-function rootPropagationOf(mounts: readonly Mount[]): { rootPropagation?: string } {
-  if (mounts.some((mount) => mount.propagation === "rshared")) return { rootPropagation: "rshared" };
-  return mounts.some((mount) => mount.propagation === "rslave") ? { rootPropagation: "rslave" } : {};
 }
 
 function seccompOf(context: Context, { security }: ContainerConfig): Pick<SpecInput, "seccomp"> {

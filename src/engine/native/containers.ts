@@ -3,10 +3,12 @@ import { dirname } from "node:path";
 import { messageOf } from "#base";
 import { EngineError } from "../errors.ts";
 import type { ContainerConfig, LinuxResources } from "../port.ts";
-import { keepCompiledFilter, makeBundle, PAUSE, removeBundle } from "./bundle.ts";
+import { keepCompiledFilter, makeBundle, removeBundle } from "./bundle.ts";
 import type { Context } from "./context.ts";
 import { removeRuntimeState, watchMonitor, whenExited } from "./exits.ts";
+import { engineErrorOf } from "./faults.ts";
 import { startMonitor } from "./monitor.ts";
+import { mountHolder } from "./mounts.ts";
 import type { SpecInput } from "./oci/spec.ts";
 import type { ContainerRecord, SandboxRecord } from "./records.ts";
 import { startCreated } from "./runtime.ts";
@@ -22,6 +24,7 @@ export async function createContainer(
   context: Context,
   sandbox: SandboxRecord,
   config: ContainerConfig,
+  { isPause }: { isPause: boolean } = { isPause: false },
 ): Promise<ContainerRecord> {
   const image = context.images.get(config.image);
   if (!image) throw new EngineError("image-not-found", `image ${config.image} is not present`);
@@ -43,7 +46,7 @@ export async function createContainer(
     cgroup,
     runtime: sandbox.runtime,
     stopSignal,
-    isPause: config.name === PAUSE && config.image === context.pauseImage,
+    isPause,
     complete: false,
   };
   context.containers.save(record);
@@ -56,7 +59,7 @@ export async function createContainer(
       config,
       image: root,
       cgroup,
-      runtime: sandbox.runtime,
+      isPause,
       pidNamespace,
     });
     mkdirSync(dirname(config.logPath), { recursive: true, mode: 0o755 });
@@ -65,11 +68,7 @@ export async function createContainer(
     return context.containers.save({ ...record, complete: true, user: { uid, gid, supplementalGroups } });
   } catch (error) {
     await discard(context, record);
-    throw error instanceof EngineError
-      ? error
-      : new EngineError("create-failed", `failed to create container ${config.name}: ${messageOf(error)}`, {
-          cause: error,
-        });
+    throw engineErrorOf(error, "create-failed", `failed to create container ${config.name}`);
   }
 }
 
@@ -217,8 +216,21 @@ export async function removeContainer(context: Context, record: ContainerRecord)
 export async function discard(context: Context, record: ContainerRecord): Promise<void> {
   await removeRuntimeState(context, record);
   await removeBundle(context, record.id);
-  context.images.release(record.id);
+  for (const holder of imageHolders(record)) context.images.release(holder);
   context.containers.remove(record.id);
+}
+
+/** After a restart: the images of a container and of its image volumes are in use again. */
+export function holdImages(context: Context, record: ContainerRecord): void {
+  context.images.hold(record.imageId, record.id);
+  for (const [index, { image }] of record.config.mounts.entries()) {
+    const id = image === undefined ? undefined : context.images.get(image)?.id;
+    if (id !== undefined) context.images.hold(id, mountHolder(record.id, index));
+  }
+}
+
+function imageHolders({ id, config }: ContainerRecord): string[] {
+  return [id, ...config.mounts.flatMap((mount, index) => (mount.image === undefined ? [] : [mountHolder(id, index)]))];
 }
 
 export async function updateContainer(
@@ -228,6 +240,10 @@ export async function updateContainer(
 ): Promise<void> {
   if (record.state !== "running" && record.state !== "created")
     throw new EngineError("not-running", `container ${record.id} is not running`);
-  if (record.state === "running") context.cgroups.update(record.cgroup, resources);
+  try {
+    if (record.state === "running") context.cgroups.update(record.cgroup, resources);
+  } catch (error) {
+    throw engineErrorOf(error, "invalid-config", `failed to update resources of container ${record.config.name}`);
+  }
   context.containers.change(record.id, { resources: { ...record.resources, ...resources } });
 }

@@ -54,6 +54,8 @@ export interface NativeEngineOptions {
   /** Static program of the pause container. Default: catatonit of the host. */
   readonly pauseBinary?: string;
   readonly registryMirror?: string;
+  /** False: works as if koffi were not installed, with slower, spawned programs. Default true. */
+  readonly koffi?: boolean;
   /** A directory of CNI configurations, the first of which replaces the built-in pod network. */
   readonly cniConfDir?: string;
 }
@@ -71,7 +73,7 @@ const CONCURRENCY = 4;
 export async function createNativeEngine(deps: NativeEngineDeps, options: NativeEngineOptions): Promise<Engine> {
   checkOptions(options);
   const logger = deps.logger.child({ part: "engine" });
-  const libc = await loadLibc();
+  const libc = options.koffi === false ? undefined : await loadLibc();
   const run = createRun(deps.clock);
   const found = await examineHost({ run, libc }, options.runtime === undefined ? {} : { runtime: options.runtime });
   for (const directory of [options.dataDir, options.runDir]) makePrivateDirectory(directory);

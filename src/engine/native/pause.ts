@@ -1,6 +1,5 @@
 import { messageOf } from "#base";
 import type { ContainerConfig, SandboxConfig } from "../port.ts";
-import { PAUSE } from "./bundle.ts";
 import { createContainer, discard, startContainer } from "./containers.ts";
 import type { Context } from "./context.ts";
 import { isAlive } from "./sys/process.ts";
@@ -49,14 +48,14 @@ export function pauseEnded(context: Context, sandboxId: string): void {
 
 async function runPause(context: Context, sandboxId: string): Promise<void> {
   const sandbox = context.sandboxes.all.get(sandboxId)!;
-  const record = await createContainer(context, sandbox, pauseConfig(context, sandbox.config));
+  const record = await createContainer(context, sandbox, pauseConfig(context, sandbox.config), { isPause: true });
   context.sandboxes.change(sandboxId, { pauseId: record.id });
   await startContainer(context, record);
 }
 
 function pauseConfig(context: Context, sandbox: SandboxConfig): ContainerConfig {
   return {
-    name: PAUSE,
+    name: "pause",
     attempt: sandbox.attempt,
     image: context.pauseImage,
     imageRef: context.pauseImage,

@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import type { Context } from "./context.ts";
 import { destroy, stopSandbox } from "./sandboxes.ts";
 
@@ -9,8 +8,5 @@ export async function purge(context: Context): Promise<void> {
     await context.sandboxLock.run(record.id, () => destroy(context, record));
   await context.network.purge();
   await context.cgroups.remove(context.cgroupParent);
-  for (const root of context.paths.roots) {
-    await context.mounter.unmount(root);
-    rmSync(root, { recursive: true, force: true });
-  }
+  for (const root of context.paths.roots) await context.mounter.removeTree(root);
 }

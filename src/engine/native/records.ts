@@ -13,7 +13,6 @@ export interface SandboxRecord extends SandboxStatus {
   readonly runtime: string;
   /** Absent: the host's network, or not connected (any more). */
   readonly attachment?: Attachment;
-  readonly pauseId?: string;
   /** A half-made one is removed by the next start. */
   readonly complete: boolean;
 }

@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname as hostHostname } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "#base";
 import { EngineError } from "../errors.ts";
 import type { SandboxConfig } from "../port.ts";
 import { sandboxNamespaces } from "./bundle.ts";
 import { discard, stopContainer } from "./containers.ts";
+import { engineErrorOf } from "./faults.ts";
 import type { Context } from "./context.ts";
 import { startPause } from "./pause.ts";
 import type { ContainerRecord, SandboxRecord } from "./records.ts";
@@ -38,13 +38,7 @@ export async function runSandbox(context: Context, config: SandboxConfig): Promi
       await build(context, record);
     } catch (error) {
       await destroy(context, context.sandboxes.all.get(id) ?? record);
-      throw error instanceof EngineError
-        ? error
-        : new EngineError(
-            "sandbox-failed",
-            `failed to create sandbox of ${config.namespace}/${config.name}: ${messageOf(error)}`,
-            { cause: error },
-          );
+      throw engineErrorOf(error, "sandbox-failed", `failed to create sandbox of ${config.namespace}/${config.name}`);
     }
     const ready = context.sandboxes.change(id, { state: "ready", complete: true })!;
     context.emit({ type: "sandbox-ready", sandboxId: id });
@@ -115,11 +109,7 @@ async function disconnect(context: Context, record: SandboxRecord): Promise<void
 export async function destroy(context: Context, record: SandboxRecord): Promise<void> {
   for (const container of containersOf(context, record.id)) await discard(context, container);
   await disconnect(context, record);
-  const directory = context.paths.sandbox(record.id);
-  if (existsSync(directory)) {
-    await context.mounter.unmount(directory);
-    rmSync(directory, { recursive: true, force: true });
-  }
+  await context.mounter.removeTree(context.paths.sandbox(record.id));
   await context.cgroups.remove(record.cgroup);
   context.sandboxes.remove(record.id);
 }

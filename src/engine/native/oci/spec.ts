@@ -79,6 +79,7 @@ export function specOf(input: SpecInput): Record<string, unknown> {
       cwd: container.workingDir || image.WorkingDir || "/",
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
       noNewPrivileges: security.noNewPrivileges,
+      ...apparmorOf(security.apparmor),
       oomScoreAdj: Math.max(container.resources.oomScoreAdj ?? 0, input.leastOomScore),
     },
     root: { path: input.rootfs, readonly: security.readOnlyRootfs },
@@ -86,6 +87,11 @@ export function specOf(input: SpecInput): Record<string, unknown> {
     annotations: annotationsOf(input),
     linux: linuxOf(input),
   };
+}
+
+/** `localhost/NAME` is a profile that the host has loaded; the other values mean what happens anyhow without AppArmor's own choice. */
+function apparmorOf(profile: string | undefined): { apparmorProfile?: string } {
+  return profile?.startsWith("localhost/") ? { apparmorProfile: profile.slice("localhost/".length) } : {};
 }
 
 function linuxOf(input: SpecInput): Record<string, unknown> {

@@ -78,7 +78,8 @@ export function openBeneath(libc: Libc, base: string, subPath: string): number {
   }
 }
 
-function openInRoot(libc: Libc, root: string, path: string, flags: number): number {
+/** Opens a path of an untrusted root, its symlinks resolved inside that root. */
+export function openInRoot(libc: Libc, root: string, path: string, flags: number): number {
   const base = openSync(root, O_PATH | constants.O_DIRECTORY);
   try {
     return libc.openat2(

@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "#base";
 import type { Mounts } from "../../port.ts";
@@ -18,6 +18,8 @@ export interface Mounter extends Mounts {
   overlay(target: string, overlay: Overlay): Promise<void>;
   /** Binds what the descriptor holds, whatever its path leads to by now. */
   bindDescriptor(fd: number, target: string): Promise<void>;
+  /** Unmounts everything at and below `path`, then deletes it. Deletes nothing while a mount is left: it could hold others' data. */
+  removeTree(path: string): Promise<void>;
 }
 
 /** mount(2) takes one page of options, with room for the zero at the end. */
@@ -45,14 +47,24 @@ export function createMounter(libc: Libc | undefined, run: Run): Mounter {
   };
   const bindReadOnly = (target: string) => mount("none", target, null, MS.BIND | MS.REMOUNT | MS.RDONLY, "");
   const unmountOne = async (path: string) => {
-    if (!libc) return void (await mustRun(run, "umount", ["-l", path]));
+    if (!libc) return void (await run("umount", ["-l", path])); // may be gone meanwhile; `removeTree` looks whether it is
     try {
       libc.umount(path, MNT_DETACH);
     } catch (error) {
       if (!hasCode(error, "EINVAL", "ENOENT")) throw error; // gone meanwhile
     }
   };
+  const unmount = async (path: string) => {
+    for (const point of mountsUnder(path)) await unmountOne(point);
+  };
   return {
+    async removeTree(path) {
+      if (!existsSync(path)) return;
+      await unmount(path);
+      const left = mountsUnder(path);
+      if (left.length > 0) throw new Error(`${left.join(", ")} can't be unmounted`);
+      rmSync(path, { recursive: true, force: true });
+    },
     async tmpfs(path, { sizeBytes, mode, gid }) {
       mkdirSync(path, { recursive: true });
       const options = [
@@ -82,9 +94,7 @@ export function createMounter(libc: Libc | undefined, run: Run): Mounter {
         return mount("overlay", target, "overlay", 0, plain);
       await withDescriptors(overlay, (short) => mount("overlay", target, "overlay", 0, overlayOptions(short)));
     },
-    async unmount(path) {
-      for (const point of mountsUnder(path)) await unmountOne(point);
-    },
+    unmount,
     async under(path) {
       return mountsUnder(path);
     },
