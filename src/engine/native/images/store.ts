@@ -245,7 +245,11 @@ export async function createImageStore(deps: ImageStoreDeps, options: ImageStore
       const record = find(reference);
       return record && status(record);
     },
-    pull: async (reference, pullOptions) => puller.pull(parseReference(reference), pullOptions),
+    async pull(reference, pullOptions) {
+      // what is built in comes from no registry: asking one would fail without a network, or bring somebody else's image
+      const record = find(reference);
+      return record?.pinned ? status(record) : puller.pull(parseReference(reference), pullOptions);
+    },
     load: (source, loadOptions) => load(source, loadOptions?.signal),
     async remove(text) {
       const record = find(text);
