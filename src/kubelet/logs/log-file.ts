@@ -79,14 +79,11 @@ export async function nextPiece(path: string, piece: LogPiece): Promise<LogPiece
   const current = await inodeOf(path);
   if (current === undefined || current === piece.inode) return undefined;
   const rotated = await rotatedPieces(path);
-  let found = false;
-  for (const candidate of rotated) {
-    const inode = await inodeOf(candidate);
-    if (found && inode !== undefined) {
-      const next = await openLog(candidate).catch(absent);
-      if (next) return next;
-    }
-    if (inode === piece.inode) found = true;
+  const inodes = await Promise.all(rotated.map(inodeOf));
+  // A piece that is not among them was compressed meanwhile: all that are left are newer.
+  for (const candidate of rotated.slice(inodes.indexOf(piece.inode) + 1)) {
+    const next = await openLog(candidate).catch(absent);
+    if (next) return next;
   }
   return openLog(path).catch(absent);
 }
