@@ -9,6 +9,7 @@ import { type NodeConnector, resources } from "#kinds";
 import {
   createConfigBuilder,
   createKubelet,
+  createLogManager,
   createNodeConnector,
   createObjectCache,
   createVolumeManager,
@@ -83,14 +84,17 @@ export function startNode(deps: NodeDeps, settings: NodeSettings): RunningNode {
     { engine, runtime: running.runtime, clock, logger },
     { nodeName: settings.nodeName, configuration: configurationOf(settings) },
   );
-  const started = running.start();
+  const logs = createLogManager({ engine, clock, logger }, { root: logsRoot });
+  const started = running.start().then(() => logs.start());
   started.catch((error: unknown) => logger.error("the node did not start", { error }));
   return {
     connector,
     started,
     async [Symbol.asyncDispose]() {
       await running.stop();
+      await logs[Symbol.asyncDispose]();
       await volumes[Symbol.asyncDispose]();
+      await objects[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { readdir, rmdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { type Clock, hasCode, type Logger, messageOf, type Timer } from "#base";
 import type { Engine } from "#engine";
 import { LABEL } from "../container-config/labels.ts";
@@ -38,7 +38,8 @@ export function createLogManager(
 
   const rotateAll = async () => {
     for (const { id, state, config } of engine.containers()) {
-      if (state !== "running" || stopped) continue;
+      // Another node may run on the same engine.
+      if (state !== "running" || stopped || !config.logPath.startsWith(options.root + sep)) continue;
       try {
         await rotateLog(config.logPath, policy, { now: () => clock.now(), reopen: () => engine.reopenLog(id) });
       } catch (error) {
