@@ -24,7 +24,6 @@ module.exports = {
     ...forbidden,
     { name: "only-cluster-chooses-adapters", severity: "error", from: { path: "^src/", pathNot: ["^src/(cluster|engine|store)/", "\\.test\\.ts$", "^src/mod\\.ts$"] }, to: { path: "^src/(engine/(native|fake)|store/(memory|sqlite))/" } },
     { name: "rooms-are-entered-by-mod", severity: "error", from: { path: "^src/([^/]+)/", pathNot: "\\.test\\.ts$" }, to: { path: "^src/[^/]+/.+", pathNot: ["^src/$1/", "/mod\\.ts$"] } },
-    { name: "no-cycles-between-rooms", severity: "error", from: {}, to: { circular: true, viaOnly: { pathNot: "^$" } } },
   ],
   options: { doNotFollow: { path: "node_modules" }, tsPreCompilationDeps: false, enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] }, exclude: { path: "generated" } },
 };

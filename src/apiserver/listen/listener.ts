@@ -201,7 +201,8 @@ async function serve(state: State, req: IncomingMessage, res: ServerResponse): P
   };
   let response: ApiResponse;
   try {
-    if (deps.raw && req.url?.startsWith(deps.raw.prefix)) return await deps.raw.handle(req, res, await identify(state, req));
+    if (deps.raw && req.url?.startsWith(deps.raw.prefix))
+      return await deps.raw.handle(req, res, await identify(state, req));
     response = await answer(state, req, res);
   } catch (error) {
     if (!(error instanceof StatusError))
