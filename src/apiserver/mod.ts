@@ -45,3 +45,4 @@ export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiSer
 export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";
 export { createOpenApi, type CustomSchemas, type OpenApi } from "./openapi/openapi.ts";
 export { createServiceAccountTokens, ISSUER, type ServiceAccountTokens } from "./authn/service-account-tokens.ts";
+export { createStreaming } from "./streaming/mod.ts";

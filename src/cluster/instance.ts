@@ -6,6 +6,7 @@ import {
   ADMIN,
   createIdentify,
   createListener,
+  createStreaming,
   type Listener,
   LOOPBACK,
   loadOrCreatePki,
@@ -193,6 +194,7 @@ function createInstanceListener(
     clock,
     logger: logger.child({ part: "listener" }),
     handle: (request) => plane.server.handle(request),
+    upgrade: createStreaming({ logger: logger.child({ part: "streaming" }), clock }),
     identify: createIdentify({ tokens: [plane.tokens.authenticator], authorizer: plane.authorizer }),
     ...(engineApi ? { raw: { prefix: "/engine/v1/", handle: engineApi } } : {}),
   });

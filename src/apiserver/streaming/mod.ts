@@ -1,0 +1,1 @@
+export { createStreaming, type StreamingDeps } from "./streaming.ts";
