@@ -254,6 +254,13 @@ describe("createConfigBuilder() sandbox", () => {
     assert.equal(hostname, "");
   });
 
+  it("refuses a user namespace", async (t) => {
+    const { builder } = await bench(t);
+    await assert.rejects(builder.sandbox(podOf({}, { hostUsers: false }), { attempt: 0 }), {
+      message: "can't set `spec.hostUsers: false`, runtime does not support user namespaces",
+    });
+  });
+
   it("tells of limits that were exceeded", async (t) => {
     const { builder } = await bench(t);
     const pod = podOf({}, { dnsPolicy: "None", dnsConfig: { nameservers: ["1", "2", "3", "4"] } });

@@ -23,11 +23,14 @@ export interface SandboxConfigOptions {
 /**
  * What the engine needs to make a pod's sandbox.
  *
- * @throws Error when the pod's names make no host name
+ * @throws Error when the pod's names make no host name, or it wants a user namespace, which the engine cannot give
  */
 export function sandboxConfig(pod: DeepReadonly<Pod>, options: SandboxConfigOptions): SandboxConfig {
   const { metadata, spec } = pod;
   const { name = "", namespace = "", uid = "" } = metadata ?? {};
+  if (spec.hostUsers === false) {
+    throw new Error("can't set `spec.hostUsers: false`, runtime does not support user namespaces");
+  }
   return {
     name,
     namespace,
