@@ -1,7 +1,8 @@
 import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { CodedError, hasCode, silentLogger, systemClock, systemRandom } from "#base";
 import type { InstanceConfig } from "./config.ts";
-import { openEngine } from "./engines.ts";
+import { nodeDir, openEngine } from "./engines.ts";
 import { holderOf, takeLock } from "./instance-lock.ts";
 import { lockPathOf } from "./instance.ts";
 import { keptNetwork, removeHostAddress } from "./network.ts";
@@ -51,6 +52,10 @@ export async function purgeInstance(config: InstanceConfig, options: { data: boo
         logger: silentLogger,
       });
       await engine.purge();
+      // volumes are the kubelet's: file systems in memory are still mounted below the pods' directories
+      const pods = join(nodeDir(config.dataDir, index), "pods");
+      await engine.mounts.unmount(pods);
+      await rm(pods, { recursive: true, force: true });
     }
     await removeHostAddress(network.hostAddress);
   }
