@@ -65,12 +65,14 @@ function trialOf(subject: NativeSubject): Trial {
       const { readFile } = await import("node:fs/promises");
       const id = await run(await sandbox(sandboxChanges), ["sh", "-c", script], changes);
       const status = await exitOf(engine, id);
-      const lines = (await readFile(status.config.logPath, "utf8")).split("\n");
-      const of = (stream: string) =>
+      const lines = (await readFile(status.config.logPath, "utf8")).split("\n").map((line) => line.split(" "));
+      // a line that was written in pieces is logged in pieces, tagged P but for the last
+      const of = (wanted: string) =>
         lines
-          .filter((line) => line.split(" ")[1] === stream)
-          .map((line) => line.split(" ").slice(3).join(" "))
-          .join("\n");
+          .filter(([, stream]) => stream === wanted)
+          .map(([, , tag, ...words]) => words.join(" ") + (tag === "F" ? "\n" : ""))
+          .join("")
+          .replace(/\n$/, "");
       return { exitCode: status.exitCode ?? -1, stdout: of("stdout"), stderr: of("stderr"), timedOut: false };
     },
   };

@@ -127,7 +127,7 @@ async function launch(context: Context, { id, config, runtime }: ContainerRecord
   const program = host.runtimes.get(runtime);
   if (program === undefined) throw new Error(`the runtime ${runtime} is not installed`);
   const root = paths.runtimeRoot(runtime);
-  const monitored = await startMonitor({
+  const monitored = await startMonitor(context.launcher, {
     conmon: host.programs.conmon,
     runtime: program,
     runtimeRoot: root,

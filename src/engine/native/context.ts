@@ -5,6 +5,7 @@ import type { Host } from "./host.ts";
 import type { PodNetwork } from "./net/pod-network.ts";
 import type { Paths } from "./paths.ts";
 import type { ContainerRecord, Records, SandboxRecord } from "./records.ts";
+import type { Launcher } from "./sys/launcher.ts";
 import type { Libc } from "./sys/libc.ts";
 import type { KeyedLock, Semaphore } from "./sys/locks.ts";
 import type { Mounter } from "./sys/mounter.ts";
@@ -29,6 +30,7 @@ export interface Context {
   readonly logger: Logger;
   readonly libc: Libc | undefined;
   readonly run: Run;
+  readonly launcher: Launcher;
   readonly host: Host;
   readonly cgroups: Cgroups;
   readonly namespaces: Namespaces;

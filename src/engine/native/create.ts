@@ -17,6 +17,7 @@ import { pathsOf } from "./paths.ts";
 import { type ContainerRecord, openRecords, type SandboxRecord } from "./records.ts";
 import { sealCrun } from "./runtime.ts";
 import { makePrivateDirectory } from "./sys/files.ts";
+import { createLauncher } from "./sys/launcher.ts";
 import { loadLibc } from "./sys/libc.ts";
 import { createKeyedLock, createSemaphore } from "./sys/locks.ts";
 import { createMounter } from "./sys/mounter.ts";
@@ -92,6 +93,7 @@ export async function createNativeEngine(deps: NativeEngineDeps, options: Native
     logger,
     libc,
     run,
+    launcher: unwinding.use(createLauncher(libc)),
     host,
     namespaces,
     images,

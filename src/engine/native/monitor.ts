@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
 import { hasCode } from "#base";
+import type { Launched, Launcher } from "./sys/launcher.ts";
 
 export interface MonitorOptions {
   readonly conmon: string;
@@ -31,29 +30,21 @@ export interface Monitored {
  * Starts conmon, which creates the container and stays to hold its output, its terminal and its exit code; it is nobody's
  * business whether this process lives on. @throws Error with what the runtime said
  */
-export async function startMonitor(options: MonitorOptions): Promise<Monitored> {
+export async function startMonitor(launcher: Launcher, options: MonitorOptions): Promise<Monitored> {
   mkdirSync(join(options.persist, options.id), { recursive: true });
-  const child = spawn(options.conmon, conmonArguments(options), {
-    cwd: options.bundle,
-    detached: true, // a session of its own: signals to our terminal are not meant for it
-    stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
+  const child = launcher.launch(options.conmon, conmonArguments(options), {
+    channels: ["null", "null", "read", "read", "write"],
     env: {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       _OCI_SYNCPIPE: "3",
       _OCI_STARTPIPE: "4",
     },
   });
-  const ended = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.once("error", () => resolve());
-  });
   try {
-    const answer = await createdAnswer(child);
-    release(child);
-    return { pid: answer, monitorPid: child.pid!, ended };
-  } catch (error) {
-    release(child);
-    throw error;
+    const pid = await createdAnswer(child);
+    return { pid, monitorPid: child.pid, ended: child.exited.then(() => {}) };
+  } finally {
+    for (const stream of child.streams) stream?.destroy();
   }
 }
 
@@ -101,15 +92,11 @@ export function socketName(id: string): string {
 }
 
 /** Lets the creation begin and waits for `{"data":PID}` or `{"data":-1,"message":…}`. */
-function createdAnswer(child: ChildProcess): Promise<number> {
-  const sync = child.stdio[3] as Duplex;
-  const start = child.stdio[4] as Duplex;
+function createdAnswer({ streams, exited }: Launched): Promise<number> {
+  const [, , stderr, sync, start] = streams;
   let text = "";
   let errors = "";
   return new Promise((resolve, reject) => {
-    child.stderr?.on("data", (chunk: Buffer) => {
-      errors += chunk.toString("utf8");
-    });
     const settle = () => {
       const line = text.split("\n").find((candidate) => candidate.trim() !== "");
       if (line === undefined) return reject(new Error(errors.trim() || "conmon ended without an answer"));
@@ -117,24 +104,18 @@ function createdAnswer(child: ChildProcess): Promise<number> {
       if (answer.data > 0) resolve(answer.data);
       else reject(new Error(answer.message?.trim() || errors.trim() || "the runtime did not say why"));
     };
-    sync.on("data", (chunk: Buffer) => {
+    stderr!.on("data", (chunk: Buffer) => {
+      errors += chunk.toString("utf8");
+    });
+    sync!.on("data", (chunk: Buffer) => {
       text += chunk.toString("utf8");
       if (text.includes("\n")) settle();
     });
-    sync.on("end", settle);
-    child.once("error", reject);
-    start.on("error", () => {}); // it ended before reading: its answer or exit tells
-    start.end("\0");
+    sync!.on("end", settle);
+    exited.catch(reject);
+    for (const stream of [stderr, sync, start]) stream!.on("error", () => {}); // it ended: its answer or exit tells
+    start!.end("\0");
   });
-}
-
-/** Nothing of it keeps our process alive or its output waiting. */
-function release(child: ChildProcess): void {
-  child.unref();
-  for (const stream of child.stdio) {
-    stream?.removeAllListeners("data");
-    stream?.destroy();
-  }
 }
 
 /** The exit code that conmon wrote, 128 + signal for a killed process; undefined while it runs or when conmon was killed. */

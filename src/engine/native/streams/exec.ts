@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Socket } from "node:net";
+import type { Duplex, Readable } from "node:stream";
 import { hasCode } from "#base";
 import { EngineError } from "../../errors.ts";
 import type { EngineExecOptions, EngineSession, ExecResult } from "../../port.ts";
@@ -58,27 +58,43 @@ export async function exec(
   options.signal?.throwIfAborted();
   if (options.tty) return execWithTerminal(context, record, options);
   const run = execProcess(context, record, options.command, { tty: false });
-  const child = start(run, [
-    options.stdin ? "pipe" : "ignore",
-    options.stdout ? "pipe" : "ignore",
-    options.stderr ? "pipe" : "ignore",
-  ]);
-  const close = () => killExec(child, run.pidFile);
-  options.signal?.addEventListener("abort", close, { once: true });
-  const errors = child.stderr ? firstBytes(child.stderr) : () => "";
-  const done = new Promise<{ exitCode: number }>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => {
-      options.signal?.removeEventListener("abort", close);
-      const failure = startFailure(context, record, run, code, errors());
-      rmSync(run.pidFile, { force: true });
-      if (failure) reject(failure);
-      else resolve({ exitCode: code ?? 137 });
-    });
+  const child = context.launcher.launch(run.program, run.args, {
+    env: EXEC_ENVIRONMENT,
+    channels: [options.stdin ? "write" : "null", options.stdout ? "read" : "null", options.stderr ? "read" : "null"],
   });
-  done.catch(() => {}); // a caller who only reads output must not be ended by it
-  child.stdin?.on("error", () => {}); // the process ended without reading all of it
-  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, resize() {}, done, close };
+  const [stdin, stdout, stderr] = child.streams as [Duplex | null, Duplex | null, Duplex | null];
+  let closed = false;
+  const close = () => {
+    closed = true;
+    killExec(child.pid, run.pidFile);
+  };
+  options.signal?.addEventListener("abort", close, { once: true });
+  const errors = stderr ? firstBytes(stderr) : () => "";
+  const done = Promise.all([child.exited, stdout && finished(stdout), stderr && finished(stderr)]).then(
+    ([exitCode]) => {
+      const failure = closed ? undefined : startFailure(context, record, run, exitCode, errors());
+      if (failure) throw failure;
+      return { exitCode };
+    },
+  );
+  done
+    .catch(() => {}) // a caller who only reads output must not be ended by it
+    .finally(() => {
+      options.signal?.removeEventListener("abort", close);
+      stdin?.destroy();
+      rmSync(run.pidFile, { force: true });
+    });
+  stdin?.on("error", () => {}); // the process ended without reading all of it
+  return { stdin, stdout, stderr, resize() {}, done, close };
+}
+
+/** The stream's end, however it comes. */
+function finished(stream: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once("end", resolve);
+    stream.once("close", resolve);
+    stream.on("error", () => resolve());
+  });
 }
 
 /** Runs a command to its end, for probes and hooks. */
@@ -88,20 +104,25 @@ export async function execSync(
   options: { command: readonly string[]; timeoutMs: number; maxOutput?: number },
 ): Promise<ExecResult> {
   const run = execProcess(context, record, options.command, { tty: false });
-  const child = start(run, ["ignore", "pipe", "pipe"]);
+  const child = context.launcher.launch(run.program, run.args, {
+    env: EXEC_ENVIRONMENT,
+    channels: ["null", "read", "read"],
+  });
   const limit = options.maxOutput ?? DEFAULT_MAX_OUTPUT;
-  const stdout = keep(child.stdout!, limit);
-  const stderr = keep(child.stderr!, limit);
+  const [, out, err] = child.streams as [null, Duplex, Duplex];
+  const stdout = keep(out, limit);
+  const stderr = keep(err, limit);
   let timedOut = false;
   const timer =
     options.timeoutMs > 0
       ? context.clock.setTimer(() => {
           timedOut = true;
-          killExec(child, run.pidFile);
+          killExec(child.pid, run.pidFile);
         }, options.timeoutMs)
       : undefined;
   try {
-    const exitCode = await ended(child);
+    const exitCode = await child.exited;
+    await drained([out, err]);
     const failure = timedOut ? undefined : startFailure(context, record, run, exitCode, stderr());
     if (failure) throw failure;
     return { exitCode, stdout: stdout(), stderr: stderr(), timedOut };
@@ -139,27 +160,22 @@ function firstBytes(stream: Readable): () => string {
   return () => seen;
 }
 
-type Channel = "pipe" | "ignore";
-
-function start({ program, args }: ExecProcess, stdio: [Channel, Channel, Channel]): ChildProcess {
-  return spawn(program, args, { stdio, detached: true, env: EXEC_ENVIRONMENT });
-}
-
 /**
- * The end of the process itself: what it left in the background may hold its output open for ever, and that must not hold a probe.
+ * What the process left in its pipes still belongs to it. A process that it left in the background may hold them open for ever, and that
+ * must not hold a probe, so the end is waited for only as long as data is there.
  */
-function ended(child: ChildProcess): Promise<number> {
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => {
-      // Output that is already in the pipe still belongs to it.
-      setImmediate(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      });
-      child.once("close", () => resolve(code ?? 137));
-    });
-  });
+async function drained(streams: readonly Duplex[]): Promise<void> {
+  const ends = Promise.all(streams.map(finished));
+  for (let seen = -1; ; ) {
+    const ended = await Promise.race([
+      ends.then(() => true),
+      new Promise<false>((resolve) => setImmediate(() => setImmediate(() => resolve(false)))),
+    ]);
+    const now = streams.reduce((sum, stream) => sum + (stream as Socket).bytesRead, 0);
+    if (ended || now === seen) break;
+    seen = now;
+  }
+  for (const stream of streams) stream.destroy();
 }
 
 function keep(stream: Readable, limit: number): () => string {
@@ -178,9 +194,9 @@ function keep(stream: Readable, limit: number): () => string {
  * were it killed too, a zombie would stay until the host's first process looks after it, and hold up the end of the container. It is
  * killed only while there is no process yet.
  */
-export function killExec(child: ChildProcess, pidFile: string): void {
+export function killExec(runtimePid: number, pidFile: string): void {
   const pid = Number(readIfThere(pidFile) ?? 0);
-  const victims = processTree(pid > 0 ? pid : (child.pid ?? 0));
+  const victims = processTree(pid > 0 ? pid : runtimePid);
   for (const victim of victims) {
     if (victim <= 0) continue;
     try {

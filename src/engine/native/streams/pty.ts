@@ -47,13 +47,17 @@ export async function execWithTerminal(
   });
   terminal.on("error", () => output.end());
   terminal.on("end", () => output.end());
-  const close = () => killExec(child, run.pidFile);
+  let closed = false;
+  const close = () => {
+    closed = true;
+    killExec(child.pid ?? 0, run.pidFile);
+  };
   options.signal?.addEventListener("abort", close, { once: true });
   const done = new Promise<{ exitCode: number }>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code) => {
       options.signal?.removeEventListener("abort", close);
-      const failure = startFailure(context, record, run, code, beginning);
+      const failure = closed ? undefined : startFailure(context, record, run, code, beginning);
       rmSync(run.pidFile, { force: true });
       output.once("close", () => terminal.destroy());
       if (failure) reject(failure);

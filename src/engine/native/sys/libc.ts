@@ -47,8 +47,15 @@ export interface Libc {
   /** A handle on a process that cannot be confused with a later one of the same number. */
   pidfdOpen(pid: number): number;
   pidfdSignal(pidfd: number, signal: number): void;
-  /** clone3-free way to raise or lower limits of another process; see prlimit(2). */
-  prlimit(pid: number, resource: number, soft: bigint, hard: bigint): void;
+  /** A pipe whose ends are not inherited. @returns the end to read from, the end to write to */
+  pipe(): readonly [number, number];
+  /**
+   * Starts a program by posix_spawn(3), which does not copy this process's page tables as fork does: 0.1 ms at any heap size. Descriptor n
+   * of the new process is `descriptors[n]`; all others must be close-on-exec. Signals are as a shell leaves them.
+   */
+  spawn(program: string, args: readonly string[], options: SpawnOptions): number;
+  /** The wait status of a child that has ended, once; undefined while it runs. */
+  waitStatus(pid: number): number | undefined;
 }
 
 /** The same numbers on x86-64 and arm64 (all calls after 424 are). */
@@ -82,10 +89,12 @@ export async function loadLibc(): Promise<Libc | undefined> {
   const recv = bind("recv", "long recv(int, void*, size_t, int)");
   const close = bind("close", "int close(int)");
   const ioctl = bind("ioctl", "int ioctl(int, unsigned long, void*)");
-  const prlimit = bind("prlimit", "int prlimit64(int, int, void*, void*)");
   const openat2 = bind("openat2", "long syscall(long, int, const char*, void*, size_t)");
   const pidfdOpen = bind("pidfd_open", "long syscall(long, int, unsigned int)");
   const pidfdSignal = bind("pidfd_send_signal", "long syscall(long, int, int, void*, unsigned int)");
+  const pipe2 = bind("pipe2", "int pipe2(void*, int)");
+  const waitpid = bind("waitpid", "int waitpid(int, void*, int)");
+  const spawn = bindSpawn(lib);
   const poll = lib.func("int poll(void*, unsigned long, int)");
   return {
     mount: (source, target, fstype, flags, data) => void mount(source, target, fstype, flags, data),
@@ -117,15 +126,78 @@ export async function loadLibc(): Promise<Libc | undefined> {
     },
     pidfdOpen: (pid) => pidfdOpen(SYS.pidfd_open, pid, 0),
     pidfdSignal: (pidfd, signal) => void pidfdSignal(SYS.pidfd_send_signal, pidfd, signal, null, 0),
-    prlimit(pid, resource, soft, hard) {
-      const limit = Buffer.alloc(16);
-      limit.writeBigUInt64LE(soft, 0);
-      limit.writeBigUInt64LE(hard, 8);
-      prlimit(pid, resource, limit, null);
+    pipe() {
+      const ends = Buffer.alloc(8);
+      pipe2(ends, O_CLOEXEC);
+      return [ends.readInt32LE(0), ends.readInt32LE(4)];
+    },
+    spawn: (program, args, options) => spawn(program, args, options),
+    waitStatus(pid) {
+      const status = Buffer.alloc(4);
+      return waitpid(pid, status, WNOHANG) === pid ? status.readInt32LE(0) : undefined;
     },
   };
 }
 
+export interface SpawnOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly descriptors: readonly number[];
+  /** A session of its own: signals to our terminal are not meant for it. */
+  readonly newSession: boolean;
+}
+
+/** Larger than these opaque structures are in any libc. */
+const OPAQUE_BYTES = 1024;
+const SIGNAL_SET_BYTES = 128;
+const POSIX_SPAWN = { SETSIGDEF: 0x04, SETSIGMASK: 0x08, SETSID: 0x80 };
+
+function bindSpawn(lib: import("koffi").LibraryHandle): Libc["spawn"] {
+  const check = (signature: string) => {
+    const fn = lib.func(signature);
+    return (...args: unknown[]) => {
+      const errno = fn(...args) as number; // this family returns the error instead of setting it
+      if (errno !== 0)
+        throw new SystemCallError(
+          `${signature.split(/[ (]/)[1]} ${typeof args[1] === "string" ? args[1] : ""}`.trim(),
+          errno,
+        );
+    };
+  };
+  const start = check("int posix_spawn(void*, const char*, void*, void*, const char**, const char**)");
+  const initAttributes = check("int posix_spawnattr_init(void*)");
+  const setFlags = check("int posix_spawnattr_setflags(void*, short)");
+  const setDefaults = check("int posix_spawnattr_setsigdefault(void*, void*)");
+  const setMask = check("int posix_spawnattr_setsigmask(void*, void*)");
+  const initActions = check("int posix_spawn_file_actions_init(void*)");
+  const addDuplicate = check("int posix_spawn_file_actions_adddup2(void*, int, int)");
+  const destroyActions = check("int posix_spawn_file_actions_destroy(void*)");
+  const attributes = [false, true].map((newSession) => {
+    const buffer = Buffer.alloc(OPAQUE_BYTES);
+    initAttributes(buffer);
+    setDefaults(buffer, Buffer.alloc(SIGNAL_SET_BYTES, 0xff));
+    setMask(buffer, Buffer.alloc(SIGNAL_SET_BYTES));
+    setFlags(buffer, POSIX_SPAWN.SETSIGDEF | POSIX_SPAWN.SETSIGMASK | (newSession ? POSIX_SPAWN.SETSID : 0));
+    return buffer;
+  });
+  return (program, args, { env, descriptors, newSession }) => {
+    const actions = Buffer.alloc(OPAQUE_BYTES);
+    initActions(actions);
+    try {
+      descriptors.forEach((from, to) => {
+        if (from < descriptors.length) throw new Error(`descriptor ${from} would be overwritten`); // 0 to 2 are always taken, so ours are above
+        addDuplicate(actions, from, to);
+      });
+      const pid = Buffer.alloc(4);
+      const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+      start(pid, program, actions, attributes[Number(newSession)], [program, ...args, null], [...environment, null]);
+      return pid.readInt32LE(0);
+    } finally {
+      destroyActions(actions);
+    }
+  };
+}
+
+const WNOHANG = 1;
 const MSG_NOSIGNAL = 0x4000;
 
 /** mount(2) flags. */

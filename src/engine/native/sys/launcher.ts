@@ -1,0 +1,111 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Libc } from "./libc.ts";
+
+/** What a descriptor of the new process is: nothing, a pipe that we read from, or one that we write to. */
+export type Channel = "null" | "read" | "write";
+
+export interface Launched {
+  readonly pid: number;
+  /** Our ends, by descriptor. */
+  readonly streams: readonly (Duplex | null)[];
+  /** Exit code, or 128 + signal. */
+  readonly exited: Promise<number>;
+}
+
+/** Starts programs whose course is followed: monitors and execs. */
+export interface Launcher extends Disposable {
+  /** At most eight channels. @throws Error when the program can't be started */
+  launch(
+    program: string,
+    args: readonly string[],
+    options: { env: Readonly<Record<string, string>>; channels: readonly Channel[] },
+  ): Launched;
+}
+
+/** Each program gets a session of its own. None of it keeps this process alive by itself. */
+export function createLauncher(libc: Libc | undefined): Launcher {
+  return libc ? bySpawnCall(libc) : byNode();
+}
+
+function bySpawnCall(libc: Libc): Launcher {
+  const running = new Map<number, (code: number) => void>();
+  const nothing = aboveChannels(() => openSync("/dev/null", "r+"));
+  /** Node reaps only what it started itself, so these children are ours to reap. */
+  const reap = () => {
+    for (const [pid, ended] of running) {
+      const status = libc.waitStatus(pid);
+      if (status === undefined) continue;
+      running.delete(pid);
+      ended((status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f));
+    }
+  };
+  process.on("SIGCHLD", reap);
+  return {
+    launch(program, args, { env, channels }) {
+      const theirs: number[] = [];
+      const streams: (Socket | null)[] = [];
+      try {
+        for (const channel of channels) {
+          if (channel === "null") {
+            theirs.push(nothing);
+            streams.push(null);
+            continue;
+          }
+          const [readEnd, writeEnd] = libc.pipe();
+          theirs.push(aboveChannels(() => (channel === "read" ? writeEnd : readEnd)));
+          streams.push(
+            new Socket({
+              fd: channel === "read" ? readEnd : writeEnd,
+              readable: channel === "read",
+              writable: channel === "write",
+            }),
+          );
+        }
+        const pid = libc.spawn(program, args, { env, descriptors: theirs, newSession: true });
+        const exited = new Promise<number>((resolve) => running.set(pid, resolve));
+        return { pid, streams, exited };
+      } catch (error) {
+        for (const stream of streams) stream?.destroy();
+        throw error;
+      } finally {
+        for (const fd of theirs) if (fd !== nothing) closeSync(fd);
+      }
+    },
+    [Symbol.dispose]() {
+      process.off("SIGCHLD", reap);
+      closeSync(nothing);
+    },
+  };
+}
+
+const MAX_CHANNELS = 8;
+
+/** A descriptor that no channel of the new process overwrites before it was used. Node itself holds the low ones, so this is the rule. */
+function aboveChannels(open: () => number): number {
+  const fd = open();
+  if (fd < MAX_CHANNELS) throw new Error(`descriptor ${fd} is too low`);
+  return fd;
+}
+
+function byNode(): Launcher {
+  return {
+    launch(program, args, { env, channels }) {
+      const child = spawn(program, args, {
+        env,
+        detached: true,
+        stdio: channels.map((channel) => (channel === "null" ? "ignore" : "pipe")),
+      });
+      child.unref();
+      const exited = new Promise<number>((resolve, reject) => {
+        child.once("error", reject);
+        child.once("exit", (code, signal) => resolve(code ?? 128 + (signal === "SIGKILL" ? 9 : 15)));
+      });
+      exited.catch(() => {}); // told by whoever waits for it
+      return { pid: child.pid ?? 0, streams: child.stdio.map((stream) => (stream ?? null) as Duplex | null), exited };
+    },
+    [Symbol.dispose]() {},
+  };
+}
