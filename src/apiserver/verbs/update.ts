@@ -73,6 +73,8 @@ async function attempt(
   strategy.prepareForUpdate(candidate, old, info.subresource);
   const hook = server.hooks.get(`${kind.group}/${kind.resource}`);
   const undo = await hook?.beforeUpdate?.(candidate, old, { dryRun, subresource: info.subresource });
+  // an unconditional write is one on the version that is there
+  candidate.metadata.resourceVersion ||= old.metadata.resourceVersion!;
   try {
     const errors = strategy.validateUpdate(candidate, old, info.subresource);
     if (errors.length > 0) throw invalid(kind, info.name, errors);
