@@ -1,3 +1,5 @@
+import { createCronJobController } from "./cronjob/cronjob.ts";
+import { createDaemonSetController } from "./daemonset/daemonset.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
 import { createEndpointsController } from "./endpoints/endpoints.ts";
 import { createEndpointSliceController } from "./endpoints/endpointslice.ts";
@@ -9,6 +11,8 @@ import { createPodGC } from "./pod-gc/pod-gc.ts";
 import { createReplicaSetController, createReplicationController } from "./replicaset/replicaset.ts";
 import type { Controller, ControllerDeps } from "./runtime/controller.ts";
 import { createRootCAPublisher, createServiceAccountController } from "./serviceaccount/serviceaccount.ts";
+import { createStatefulSetController } from "./statefulset/statefulset.ts";
+import { createTTLAfterFinishedController } from "./ttl/ttl-after-finished.ts";
 
 export interface ControllersOptions {
   /** Names of the controllers to run. Default: all of `controllerNames`. */
@@ -36,7 +40,11 @@ const FACTORIES: Readonly<Record<string, Factory>> = {
   deployment: createDeploymentController,
   replicaset: createReplicaSetController,
   replicationcontroller: createReplicationController,
+  statefulset: createStatefulSetController,
+  daemonset: createDaemonSetController,
   job: createJobController,
+  cronjob: createCronJobController,
+  "ttl-after-finished": createTTLAfterFinishedController,
   endpointslice: createEndpointSliceController,
   endpoints: createEndpointsController,
   endpointslicemirroring: createEndpointSliceMirroringController,

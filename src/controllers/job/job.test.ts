@@ -30,10 +30,8 @@ function makeJob(spec: Partial<JobSpec> = {}): Job {
   };
 }
 
-interface Script {
-  /** Runs on every new pod; gives its final status, or undefined to let it run. */
-  (pod: DeepReadonly<Pod>, number: number): PodStatus | undefined;
-}
+/** Runs on every new pod; gives its final status, or undefined to let it run. */
+type Script = (pod: DeepReadonly<Pod>, number: number) => PodStatus | undefined;
 
 async function withJob(job: Job, script: Script, body: (harness: Harness) => Promise<void>): Promise<void> {
   await using harness = createHarness();
