@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { release } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { messageOf } from "#base";
@@ -67,8 +68,23 @@ export async function makeBundle(
 
 /** Unmounts and deletes what `makeBundle` made, in whole or in part. */
 export async function removeBundle(context: Context, id: string): Promise<void> {
-  await context.mounter.removeTree(context.paths.bundle(id));
-  rmSync(context.paths.layer(id), { recursive: true, force: true });
+  const bundle = context.paths.bundle(id);
+  await context.mounter.removeTree(bundle, mountPoints(bundle));
+  await rm(context.paths.layer(id), { recursive: true, force: true });
+}
+
+/** Unmounts the root and the volumes of a container that has ended. */
+export function releaseBundle(context: Context, id: string): Promise<void> {
+  return context.mounter.release(mountPoints(context.paths.bundle(id)));
+}
+
+/** The only places in a bundle at which there can be mounts. */
+function mountPoints(bundle: string): string[] {
+  const staged = ["mounts", "volumes"].map((name) => join(bundle, name)).filter((directory) => existsSync(directory));
+  return [
+    ...staged.flatMap((directory) => readdirSync(directory).map((name) => join(directory, name))),
+    join(bundle, "rootfs"),
+  ];
 }
 
 async function mountRoot(context: Context, { id, image }: BundleRequest): Promise<string> {

@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { type Clock, hasCode } from "#base";
 import type { ContainerStats, LinuxResources } from "../port.ts";
 import { readIfThere } from "./sys/files.ts";
@@ -13,8 +13,8 @@ export interface Cgroups {
   update(path: string, resources: LinuxResources): void;
   /** Kills what runs in and below the group, then removes it from every hierarchy. Succeeds when it is gone. */
   remove(path: string): Promise<void>;
-  /** Process numbers in and below the group. */
-  processes(path: string): number[];
+  /** Names of the groups right below it, in any hierarchy. */
+  children(path: string): string[];
   /** Moves a process with all its threads. */
   join(path: string, pid: number): void;
   /** How often the kernel killed a process of this group, and only of this one, for want of memory. */
@@ -110,7 +110,9 @@ export function createCgroups(clock: Clock, layout: CgroupLayout): Cgroups {
     async remove(path) {
       for (const root of roots()) await removeTree(clock, join(root, path));
     },
-    processes: (path) => [...new Set(roots().flatMap((root) => processesBelow(join(root, path))))],
+    children: (path) => [
+      ...new Set(roots().flatMap((root) => childGroups(join(root, path)).map((child) => basename(child)))),
+    ],
     join(path, pid) {
       for (const name of version === 2 ? ["unified"] : ["memory", "name=systemd"]) {
         const directory = at(name, path);
@@ -255,27 +257,3 @@ function killQuietly(pid: number): void {
     if (!hasCode(error, "ESRCH")) throw error;
   }
 }
-
-/** The group of a process in one hierarchy, from /proc/PID/cgroup. */
-export function cgroupOf(pid: number, controller: string): string | undefined {
-  for (const line of readIfThere(`/proc/${pid}/cgroup`)?.split("\n") ?? []) {
-    const [, controllers, path] = line.split(":");
-    if (controllers?.split(",").includes(controller)) return path;
-  }
-  return undefined;
-}
-
-/** True when the kernel offers this group path, used to see leftovers. */
-export function cgroupExists(layout: CgroupLayout, path: string): boolean {
-  return [...layout.hierarchies.values()].some((root) => {
-    try {
-      readFileSync(join(root, path, "cgroup.procs"));
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-/** `/a/b/c` -> `/a/b` */
-export const parentGroup = (path: string): string => dirname(path);

@@ -49,7 +49,7 @@ export async function createContainer(
     isPause,
     complete: false,
   };
-  context.containers.save(record);
+  context.containers.keep(record);
   context.images.hold(image.id, id);
   try {
     const pidNamespace = pidNamespaceOf(context, sandbox, record);
@@ -99,7 +99,6 @@ export async function startContainer(context: Context, record: ContainerRecord):
   if (record.state === "running") return;
   if (record.state !== "created")
     throw new EngineError("start-failed", `container ${id} is in ${record.state} state, it can be started only once`);
-  context.containers.change(id, { starting: true, bootId: context.bootId });
   try {
     await context.gate.run(() => launch(context, record));
   } catch (error) {
@@ -108,7 +107,6 @@ export async function startContainer(context: Context, record: ContainerRecord):
     const at = context.clock.now();
     context.containers.change(id, {
       state: "exited",
-      starting: false,
       exitCode: 128,
       reason: "StartError",
       message,
@@ -143,11 +141,6 @@ async function launch(context: Context, { id, config, runtime }: ContainerRecord
   });
   const main = identify(monitored.pid);
   const monitor = identify(monitored.monitorPid);
-  context.containers.change(id, {
-    pid: monitored.pid,
-    ...(main ? { process: main } : {}),
-    ...(monitor ? { monitor } : {}),
-  });
   context.cgroups.join(`${context.cgroupParent}/monitors`, monitored.monitorPid);
   try {
     await startCreated(context.run, { name: runtime, program, root }, id);
@@ -155,7 +148,14 @@ async function launch(context: Context, { id, config, runtime }: ContainerRecord
     if (main) signalProcess(context.libc, main, KILL);
     throw error;
   }
-  context.containers.change(id, { state: "running", starting: false, startedAt: context.clock.now() });
+  context.containers.change(id, {
+    state: "running",
+    startedAt: context.clock.now(),
+    bootId: context.bootId,
+    pid: monitored.pid,
+    ...(main ? { process: main } : {}),
+    ...(monitor ? { monitor } : {}),
+  });
   keepCompiledFilter(context, id, runtime);
   watchMonitor(context, id, monitored.ended);
 }

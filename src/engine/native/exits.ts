@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "#base";
+import { releaseBundle } from "./bundle.ts";
 import type { Context } from "./context.ts";
 import { readExit } from "./monitor.ts";
 import type { ContainerRecord } from "./records.ts";
@@ -59,9 +60,10 @@ const ORPHAN_CHECK_MS = 1000;
 
 /** Conmon was killed but the container goes on: only a look now and then tells when it ends. */
 export function watchOrphan(context: Context, id: string): void {
+  check(context, id);
   const record = context.containers.all.get(id);
   if (record?.state !== "running") return;
-  if (!isAlive(record.process)) finish(context, record, undefined);
+  if (!isAlive(record.process) && !isAlive(record.monitor)) finish(context, record, undefined);
   else context.clock.setTimer(() => watchOrphan(context, id), ORPHAN_CHECK_MS);
 }
 
@@ -73,7 +75,6 @@ export function finish(context: Context, record: ContainerRecord, code: number |
   const message = unknown ? "The container could not be located when the pod was terminated" : undefined;
   context.containers.change(record.id, {
     state: "exited",
-    starting: false,
     pid: 0,
     exitCode: code ?? 137,
     reason,
@@ -105,7 +106,7 @@ function loseSharedNamespace(context: Context, record: ContainerRecord): void {
 async function tidy(context: Context, record: ContainerRecord): Promise<void> {
   try {
     await removeRuntimeState(context, record);
-    await context.mounter.unmount(context.paths.bundle(record.id));
+    await releaseBundle(context, record.id);
   } catch (error) {
     context.logger.warn("a finished container could not be tidied up yet", {
       container: record.id,

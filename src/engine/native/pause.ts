@@ -49,7 +49,7 @@ export function pauseEnded(context: Context, sandboxId: string): void {
 async function runPause(context: Context, sandboxId: string): Promise<void> {
   const sandbox = context.sandboxes.all.get(sandboxId)!;
   const record = await createContainer(context, sandbox, pauseConfig(context, sandbox.config), { isPause: true });
-  context.sandboxes.change(sandboxId, { pauseId: record.id });
+  context.sandboxes.keep({ ...context.sandboxes.all.get(sandboxId)!, pauseId: record.id }); // its own record tells it too
   await startContainer(context, record);
 }
 

@@ -28,14 +28,14 @@ export interface ContainerRecord extends ContainerStatus {
   readonly bootId?: string;
   readonly process?: ProcessId;
   readonly monitor?: ProcessId;
-  /** Its start was begun, so a process may be there though no number is known. */
-  readonly starting?: boolean;
 }
 
 /** A directory of JSON files, one a record, in memory and on disk; a record in the map is never changed, only replaced. */
 export interface Records<T extends { readonly id: string }> {
   readonly all: ReadonlyMap<string, T>;
   save(record: T): T;
+  /** Known to this process only: for what is being made, and for what another record tells as well. */
+  keep(record: T): T;
   /** Changes a record that is still there. */
   change(id: string, changes: Partial<T>): T | undefined;
   remove(id: string): void;
@@ -59,14 +59,18 @@ export function openRecords<T extends { readonly id: string }>(directory: string
     }
   }
   const fileOf = (id: string) => join(directory, `${id}.json`);
-  const save = (record: T) => {
-    writeAtomically(fileOf(record.id), JSON.stringify(record));
+  const keep = (record: T) => {
     all.set(record.id, record);
     return record;
+  };
+  const save = (record: T) => {
+    writeAtomically(fileOf(record.id), JSON.stringify(record));
+    return keep(record);
   };
   return {
     all,
     save,
+    keep,
     change(id, changes) {
       const record = all.get(id);
       return record && save({ ...record, ...changes });

@@ -32,7 +32,9 @@ export async function runSandbox(context: Context, config: SandboxConfig): Promi
     complete: false,
     ...(config.namespaces.network === "pod" ? { netnsPath: join(context.paths.sandbox(id), "net") } : {}),
   };
-  context.sandboxes.save(record);
+  // What a crash leaves half made is seen as a stray, but for what only CNI plugins know: they must be told to undo it.
+  if (context.network.needsRecord && config.namespaces.network === "pod") context.sandboxes.save(record);
+  else context.sandboxes.keep(record);
   return context.sandboxLock.run(id, async () => {
     try {
       await build(context, record);
@@ -61,7 +63,7 @@ async function build(context: Context, record: SandboxRecord): Promise<void> {
     });
   if (namespaces.net !== undefined) {
     const { ips, attachment } = await context.network.attach(id, namespaces.net, config);
-    context.sandboxes.change(id, { ips, attachment });
+    context.sandboxes.keep({ ...record, ips, attachment });
   }
   writeFiles(context, context.sandboxes.all.get(id)!);
   await startPause(context, id);
@@ -69,21 +71,31 @@ async function build(context: Context, record: SandboxRecord): Promise<void> {
 
 /** Stops all containers with KILL, then the network. Takes the lock only for the steps that need it. */
 export async function stopSandbox(context: Context, sandbox: SandboxRecord): Promise<void> {
-  await context.sandboxLock.run(sandbox.id, async () => {
+  if (await stop(context, sandbox)) {
+    const record = context.sandboxes.all.get(sandbox.id);
+    if (record) context.sandboxes.save(record);
+    context.emit({ type: "sandbox-stopped", sandboxId: sandbox.id });
+  }
+}
+
+/** @returns whether it was ready before */
+async function stop(context: Context, sandbox: SandboxRecord): Promise<boolean> {
+  const wasReady = await context.sandboxLock.run(sandbox.id, async () => {
     const before = context.sandboxes.all.get(sandbox.id);
-    if (before?.state !== "ready") return;
-    context.sandboxes.change(sandbox.id, { state: "not-ready" }); // from here on nothing is started in it
+    if (before?.state !== "ready") return false;
+    context.sandboxes.keep({ ...before, state: "not-ready" }); // from here on nothing is started in it
+    return true;
   });
   await Promise.all(containersOf(context, sandbox.id).map((record) => stopContainer(context, record, { graceMs: 0 })));
   await context.sandboxLock.run(sandbox.id, async () => {
     const record = context.sandboxes.all.get(sandbox.id);
     if (record) await disconnect(context, record);
   });
-  context.emit({ type: "sandbox-stopped", sandboxId: sandbox.id });
+  return wasReady;
 }
 
 export async function removeSandbox(context: Context, sandbox: SandboxRecord): Promise<void> {
-  await stopSandbox(context, sandbox);
+  if (await stop(context, sandbox)) context.emit({ type: "sandbox-stopped", sandboxId: sandbox.id });
   await context.sandboxLock.run(sandbox.id, async () => {
     const record = context.sandboxes.all.get(sandbox.id);
     if (record) await destroy(context, record);
@@ -100,7 +112,7 @@ async function disconnect(context: Context, record: SandboxRecord): Promise<void
   if (attachment && netnsPath !== undefined)
     await context.network.detach({ id, ips, attachment, config, netns: netnsPath });
   const { attachment: _, ...rest } = record;
-  context.sandboxes.save({ ...rest, state: "not-ready", ips: [] });
+  context.sandboxes.keep({ ...rest, state: "not-ready", ips: [] });
   for (const file of Object.values(sandboxNamespaces(context, record)))
     if (existsSync(file)) await context.namespaces.release(file);
 }
@@ -109,7 +121,11 @@ async function disconnect(context: Context, record: SandboxRecord): Promise<void
 export async function destroy(context: Context, record: SandboxRecord): Promise<void> {
   for (const container of containersOf(context, record.id)) await discard(context, container);
   await disconnect(context, record);
-  await context.mounter.removeTree(context.paths.sandbox(record.id));
+  const directory = context.paths.sandbox(record.id);
+  await context.mounter.removeTree(
+    directory,
+    ["net", "uts", "ipc", "shm"].map((name) => join(directory, name)),
+  );
   await context.cgroups.remove(record.cgroup);
   context.sandboxes.remove(record.id);
 }

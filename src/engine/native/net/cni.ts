@@ -57,6 +57,7 @@ export function createCNINetwork(
     for (const plugin of request.network.plugins.toReversed()) await call("DEL", request, plugin, result);
   };
   return {
+    needsRecord: true,
     async start() {
       writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
     },

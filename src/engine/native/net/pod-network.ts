@@ -14,6 +14,8 @@ export type Attachment =
 
 /** Connects network namespaces of sandboxes; one driver an engine. */
 export interface PodNetwork {
+  /** True: what `attach` takes lies outside of this host's kernel, so a sandbox must be on record before it. */
+  readonly needsRecord: boolean;
   /** Prepares the host; called once, before anything else. */
   start(): Promise<void>;
   /** Connects the namespace that is pinned at `netns`. Undoes its half-made work when it fails. */

@@ -33,6 +33,7 @@ export function createRoutedNetwork(
       ? wireByNetlink(libc, namespaces, netns, end, options.mtu)
       : wireByProgram(deps.run, deps.ip, netns, end, options.mtu);
   return {
+    needsRecord: false,
     async start() {
       writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
       await rules.install([...holders.values()]);

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { hasCode } from "#base";
 import type { Mounts } from "../../port.ts";
@@ -18,8 +19,13 @@ export interface Mounter extends Mounts {
   overlay(target: string, overlay: Overlay): Promise<void>;
   /** Binds what the descriptor holds, whatever its path leads to by now. */
   bindDescriptor(fd: number, target: string): Promise<void>;
-  /** Unmounts everything at and below `path`, then deletes it. Deletes nothing while a mount is left: it could hold others' data. */
-  removeTree(path: string): Promise<void>;
+  /**
+   * Unmounts everything at and below `path`, then deletes it. Deletes nothing while a mount is left: it could hold others' data. `points`
+   * are the only paths below at which there can be mounts; told, the table of all mounts need not be read.
+   */
+  removeTree(path: string, points?: readonly string[]): Promise<void>;
+  /** Unmounts what is mounted at these points, each as often as it takes. */
+  release(points: readonly string[]): Promise<void>;
 }
 
 /** mount(2) takes one page of options, with room for the zero at the end. */
@@ -54,16 +60,34 @@ export function createMounter(libc: Libc | undefined, run: Run): Mounter {
       if (!hasCode(error, "EINVAL", "ENOENT")) throw error; // gone meanwhile
     }
   };
+  /** EINVAL is the kernel's word that nothing is mounted there; any other failure is thrown, so nothing is deleted after it. */
+  const release = (points: readonly string[]) => {
+    for (const point of points) {
+      try {
+        for (;;) libc!.umount(point, MNT_DETACH);
+      } catch (error) {
+        if (!hasCode(error, "EINVAL", "ENOENT")) throw error;
+      }
+    }
+  };
   const unmount = async (path: string) => {
     for (const point of mountsUnder(path)) await unmountOne(point);
   };
   return {
-    async removeTree(path) {
+    async removeTree(path, points) {
       if (!existsSync(path)) return;
-      await unmount(path);
-      const left = mountsUnder(path);
-      if (left.length > 0) throw new Error(`${left.join(", ")} can't be unmounted`);
-      rmSync(path, { recursive: true, force: true });
+      if (points && libc) {
+        release(points);
+      } else {
+        await unmount(path);
+        const left = mountsUnder(path);
+        if (left.length > 0) throw new Error(`${left.join(", ")} can't be unmounted`);
+      }
+      await rm(path, { recursive: true, force: true });
+    },
+    async release(points) {
+      if (libc) return release(points);
+      for (const point of points) await unmount(point);
     },
     async tmpfs(path, { sizeBytes, mode, gid }) {
       mkdirSync(path, { recursive: true });
