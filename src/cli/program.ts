@@ -25,6 +25,8 @@ export function createProgram(name: string, description: string): Command {
 
 /** Runs a program to its exit code; an error is told in one message that names the way out. */
 export async function runProgram(program: Command, argv: readonly string[], name: string): Promise<void> {
+  // timers of the library keep no process alive, but a command that waits for one is not done
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     await program.parseAsync(argv as string[]);
   } catch (error) {
@@ -36,6 +38,8 @@ export async function runProgram(program: Command, argv: readonly string[], name
     if (error instanceof CodedError && error.hint)
       process.stderr.write(`${" ".repeat(name.length + 2)}${error.hint}\n`);
     process.exitCode = exitCodeOf(error);
+  } finally {
+    clearInterval(alive);
   }
 }
 

@@ -30,12 +30,7 @@ program.action(async (options: Record<string, string>) => {
       if (!serving) process.exit(1);
     });
   }
-  // timers of the library never keep a process alive; the daemon's own does
-  const alive = setInterval(() => {}, 2 ** 30);
-  const instance = await startInstance(config, { logger }).catch((error: unknown) => {
-    clearInterval(alive);
-    throw error;
-  });
+  const instance = await startInstance(config, { logger });
   serving = true;
   logger.info("serving", {
     kubeconfig: instance.kubeconfigPath,
@@ -44,7 +39,6 @@ program.action(async (options: Record<string, string>) => {
   });
   logger.info("stopping; workloads go on", { signal: await stop.promise });
   await instance.stop().catch((error: unknown) => logger.error("stopping failed", { error: messageOf(error) }));
-  clearInterval(alive);
   process.exit(0);
 });
 

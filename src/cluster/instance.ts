@@ -18,6 +18,7 @@ import { createRecorder } from "#client";
 import { startControllers } from "#controllers";
 import type { Engine } from "#engine";
 import type { NodeConnector } from "#kinds";
+import { startProxy } from "#proxy";
 import { startScheduler } from "#scheduler";
 import { createSqliteStore } from "../store/sqlite/mod.ts";
 import { bootstrapObjects } from "./bootstrap.ts";
@@ -26,7 +27,7 @@ import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { createEngineApi } from "./engine-api.ts";
 import { nodeDir, openEngine } from "./engines.ts";
 import { takeLock } from "./instance-lock.ts";
-import { chooseNetwork, type InstanceNetwork, nodeCIDR, uplinkAddress } from "./network.ts";
+import { chooseNetwork, proxyPlace, type InstanceNetwork, nodeCIDR, uplinkAddress } from "./network.ts";
 import { readContainerLog, startNode } from "./node.ts";
 
 /** A running instance with everything in this process: what `slimd` runs. */
@@ -108,6 +109,13 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
     port === undefined ? undefined : `https://${bracketed(config.kubeApiAddress.host || "127.0.0.1")}:${port}`;
   if (apiAddress)
     writeKubeconfig(kubeconfigPath, { server: apiAddress, caCertificate: pki.caCertificate, user: pki.admin });
+  if (engines.size > 0)
+    unwinding.use(
+      startProxy(
+        { informers, clock, logger: logger.child({ part: "proxy" }) },
+        { ...proxyPlace(config, network), nodes: nodeNames },
+      ),
+    );
   for (const [index, [nodeName, engine]] of [...engines].entries()) {
     const client = plane.clientAs({ ...nodeUser(nodeName), groups: LOOPBACK.groups }, "kubelet");
     const node = unwinding.use(

@@ -3,6 +3,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { CodedError, hasCode } from "#base";
+import { type InstanceConfig, instanceIdOf } from "./config.ts";
 
 const run = promisify(execFile);
 
@@ -69,6 +70,14 @@ function networkOf(base: number): InstanceNetwork {
     kubernetesServiceIP: `10.${base + 1}.0.1`,
     dnsServiceIP: `10.${base + 1}.0.10`,
   };
+}
+
+/** Where the proxy of an instance keeps its rules, and the ranges that they are about. */
+export function proxyPlace(
+  config: Pick<InstanceConfig, "dataDir">,
+  { serviceCIDR, clusterCIDR, hostAddress }: InstanceNetwork,
+): { table: string; serviceCIDR: string; clusterCIDR: string; hostAddress: string } {
+  return { table: `slim_${instanceIdOf(config.dataDir)}`, serviceCIDR, clusterCIDR, hostAddress };
 }
 
 /** Pod range of the n-th node, from 0. */

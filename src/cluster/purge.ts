@@ -1,11 +1,12 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CodedError, hasCode, silentLogger, systemClock, systemRandom } from "#base";
+import { removeProxy } from "#proxy";
 import type { InstanceConfig } from "./config.ts";
 import { nodeDir, openEngine } from "./engines.ts";
 import { holderOf, takeLock } from "./instance-lock.ts";
 import { lockPathOf } from "./instance.ts";
-import { keptNetwork, removeHostAddress } from "./network.ts";
+import { keptNetwork, proxyPlace, removeHostAddress } from "./network.ts";
 
 /** Time in which slimd may end in order, milliseconds. */
 const PATIENCE = 15_000;
@@ -57,6 +58,7 @@ export async function purgeInstance(config: InstanceConfig, options: { data: boo
       await engine.mounts.unmount(pods);
       await rm(pods, { recursive: true, force: true });
     }
+    await removeProxy(proxyPlace(config, network));
     await removeHostAddress(network.hostAddress);
   }
   await rm(config.runDir, { recursive: true, force: true });

@@ -68,8 +68,8 @@ export async function startInstance(more: NodeJS.ProcessEnv = {}): Promise<TestI
     slim: (...args) => run(join(home, "bin/slim"), args),
     async [Symbol.asyncDispose]() {
       const { code, stderr } = await instance.slim("down", "--purge");
-      rmSync(dir, { recursive: true, force: true });
       if (code !== 0) throw new Error(`slim down ended with ${code}: ${stderr}`);
+      rmSync(dir, { recursive: true, force: true });
     },
   };
   try {
