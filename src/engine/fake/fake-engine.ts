@@ -129,7 +129,10 @@ export function createFakeEngine(deps: { clock: Clock; random: Random }, options
     },
     async startContainer(id) {
       const run = need(id);
-      if (run.status().state === "running") return;
+      const { state } = run.status();
+      if (state === "running") return;
+      if (state !== "created")
+        throw new EngineError("start-failed", `container ${id} is in ${state} state, it can be started only once`);
       const failure = await run.start();
       if (failure !== undefined) throw new EngineError("start-failed", failure);
     },
