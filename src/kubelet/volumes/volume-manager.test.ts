@@ -203,6 +203,22 @@ describe("volumes from config maps and secrets", () => {
     await until(async () => (await b.file("configmap", "x", "a")) === "after");
   });
 
+  it("miss no change that comes while they are set up", async (t) => {
+    const b = await bench(t);
+    b.put(resources.configMaps, configMap({ a: "0" }));
+    let last = 0;
+    const preparing = b.volumes.prepare(podWith([{ name: "x", configMap: { name: "cm" } }]));
+    let done = false;
+    void preparing.then(() => {
+      done = true;
+    });
+    while (!done) {
+      b.put(resources.configMaps, configMap({ a: String(++last) }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await until(async () => (await b.file("configmap", "x", "a")) === String(last));
+  });
+
   it("keep what they show when the source is removed", async (t) => {
     const b = await bench(t);
     b.put(resources.configMaps, configMap({ a: "1" }));
