@@ -22,6 +22,7 @@ export async function adopt(context: Context): Promise<void> {
   for (const record of [...context.containers.all.values()])
     await adoptContainer(context, record, monitors.get(record.id));
   for (const [id, monitor] of monitors) if (!context.containers.all.has(id)) signalProcess(context.libc, monitor, KILL);
+  watchAdopted(context); // before new ones are started, which are children of ours
   for (const record of [...context.sandboxes.all.values()]) await adoptSandbox(context, record, pinned);
   await removeStrays(context);
 }
@@ -45,18 +46,26 @@ function resume(context: Context, record: ContainerRecord): void {
   const code = readExit(context.paths.exits, record.id);
   const ours = record.bootId === context.bootId && (isAlive(record.process) || isAlive(record.monitor));
   if (code !== undefined || !ours) finish(context, record, code);
-  else watchMonitorOf(context, record.id);
 }
 
 /** Interval at which the monitors of adopted containers, which are nobody's children here, are looked at, milliseconds. */
 const MONITOR_CHECK_MS = 2000;
 
-function watchMonitorOf(context: Context, id: string): void {
-  check(context, id);
-  const record = context.containers.all.get(id);
-  if (record?.state !== "running") return;
-  if (isAlive(record.monitor)) context.clock.setTimer(() => watchMonitorOf(context, id), MONITOR_CHECK_MS);
-  else watchOrphan(context, id);
+/** One timer for all of them, and none when there are none. */
+function watchAdopted(context: Context): void {
+  const running = [...context.containers.all.values()].filter(({ state }) => state === "running").map(({ id }) => id);
+  const watched = new Set(running);
+  const look = () => {
+    for (const id of watched) {
+      check(context, id);
+      const record = context.containers.all.get(id);
+      if (record?.state === "running" && isAlive(record.monitor)) continue;
+      watched.delete(id);
+      watchOrphan(context, id);
+    }
+    if (watched.size > 0) context.clock.setTimer(look, MONITOR_CHECK_MS);
+  };
+  look();
 }
 
 /**
