@@ -154,10 +154,12 @@ export function planDeletion(kind: KindInfo, old: ApiObject, options: DeleteOpti
   if (metadata.deletionTimestamp) {
     const shorter = grace < (metadata.deletionGracePeriodSeconds ?? 0);
     if (shorter) shorten(object, grace, now);
-    if (finalizers.length === 0 && (metadata.deletionGracePeriodSeconds ?? 0) === 0) return { type: "remove", object };
+    const free = finalizers.length === 0 && specFinalizers(kind, old).length === 0;
+    if (free && (metadata.deletionGracePeriodSeconds ?? 0) === 0) return { type: "remove", object };
     return changed || shorter ? { type: "mark", object } : { type: "keep" };
   }
-  if (grace === 0 && finalizers.length === 0) {
+  const held = finalizers.length > 0 || specFinalizers(kind, old).length > 0;
+  if (grace === 0 && !held) {
     if (graceful) metadata.deletionGracePeriodSeconds = 0;
     if (graceful) metadata.deletionTimestamp = timeOf(now);
     return { type: "remove", object };
@@ -165,7 +167,16 @@ export function planDeletion(kind: KindInfo, old: ApiObject, options: DeleteOpti
   metadata.deletionTimestamp = timeOf(now + grace * 1000);
   metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
+  if (isNamespace(kind)) object.status = { ...(object.status as object | undefined), phase: "Terminating" };
   return { type: "mark", object };
+}
+
+const isNamespace = ({ group, resource }: KindInfo): boolean => group === "" && resource === "namespaces";
+
+/** Namespaces have finalizers of their own in the spec: they stay until their content is gone. */
+export function specFinalizers(kind: KindInfo, object: ApiObject): readonly string[] {
+  if (!isNamespace(kind)) return [];
+  return (object.spec as { finalizers?: string[] } | undefined)?.finalizers ?? [];
 }
 
 /** A later delete may only shorten the time: the deadline counts from the first one. */

@@ -8,6 +8,7 @@ import { keyOf } from "../registry/keys.ts";
 import { isVolatile, throwStoreError } from "../registry/store-errors.ts";
 import { toStored, viewOf } from "../registry/view.ts";
 import { createObject, dryRunResult } from "./create.ts";
+import { specFinalizers } from "./delete.ts";
 
 export interface UpdateOptions {
   /** Gives the new object from the current one (read-only). May be called again after a conflict. */
@@ -99,7 +100,7 @@ async function write(
   const { kind, server } = call;
   candidate.metadata.resourceVersion = old.metadata.resourceVersion!;
   if (dryRun) return dryRunResult(stored.key, toStored(kind, candidate), stored.revision);
-  if (isReleased(candidate)) {
+  if (isReleased(candidate) && specFinalizers(kind, candidate).length === 0) {
     const gone = await server.store.delete(stored.key, stored.revision, toStored(kind, candidate));
     server.hooks.get(`${kind.group}/${kind.resource}`)?.afterDelete?.(candidate);
     return gone;
