@@ -1,7 +1,8 @@
-import { mkdir, writeFile, appendFile } from "node:fs/promises";
+import { appendFileSync, mkdirSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { dirname } from "node:path";
-import type { Clock, Timer } from "#base";
+import { type Clock, hasCode, type Timer } from "#base";
 import type { ContainerConfig, ContainerStatus, ImageStatus, LinuxResources } from "../port.ts";
 import type { FakeScript } from "./script.ts";
 
@@ -80,12 +81,20 @@ export function createFakeRun(
     output.push({ stream, text: line.text, at: clock.now() });
     if (!deps.logFiles) return;
     const record = `${new Date(clock.now()).toISOString().replace("Z", "000000Z")} ${stream} F ${line.text}\n`;
-    writing = writing.then(() => appendFile(config.logPath, record)).catch(() => undefined);
+    append(record);
   };
-  // A log directory that was removed under a fake container loses its lines, as it would with a real one.
-  let writing: Promise<unknown> = deps.logFiles
-    ? mkdir(dirname(config.logPath), { recursive: true }).then(() => appendFile(config.logPath, ""))
-    : Promise.resolve();
+  // At once, so that whoever sees the end sees all lines; a log directory that was removed loses them, as it would with a real engine.
+  const append = (text: string) => {
+    try {
+      appendFileSync(config.logPath, text);
+    } catch (error) {
+      if (!hasCode(error, "ENOENT")) throw error;
+    }
+  };
+  if (deps.logFiles) {
+    mkdirSync(dirname(config.logPath), { recursive: true });
+    append("");
+  }
 
   const stopName = () => (config.stopSignal ?? image.config.StopSignal ?? "SIGTERM").replace(/^SIG/, "");
   return {
