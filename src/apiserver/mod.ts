@@ -1,4 +1,9 @@
-export { createNamespaceLifecycle, createServiceAccountAdmission } from "./admission/mod.ts";
+export {
+  createDefaultTolerationSeconds,
+  createNamespaceLifecycle,
+  createPriority,
+  createServiceAccountAdmission,
+} from "./admission/mod.ts";
 export {
   ADMIN,
   ANONYMOUS,

@@ -3,7 +3,9 @@ import {
   type ApiServer,
   createApiServer,
   createOpenApi,
+  createDefaultTolerationSeconds,
   createNamespaceLifecycle,
+  createPriority,
   createReader,
   createServiceAccountAdmission,
   createServiceAccountTokens,
@@ -58,6 +60,8 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
   const admission: AdmissionPlugin[] = [
     createNamespaceLifecycle({ reader }),
     createServiceAccountAdmission({ reader, random, clock }),
+    createPriority({ reader }),
+    createDefaultTolerationSeconds(),
   ];
   const server = createApiServer(
     {
