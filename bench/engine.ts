@@ -5,6 +5,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { silentLogger, systemClock, systemRandom } from "#base";
 import { createNativeEngine } from "#engine/native";
 import { containerConfig, sandboxConfig } from "../src/engine/contract.test-support.ts";
@@ -73,9 +74,12 @@ try {
   }
   report("one after another");
   const before = await cpu();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
   const began = performance.now();
   const all = await Promise.all(Array.from({ length: pods }, (_, i) => startPod(`all-${i}`)));
   const up = performance.now();
+  delay.disable();
   const spent = (await cpu()) - before;
   await new Promise((resolve) => setTimeout(resolve, 3000)); // until the pause containers are there
   const paused = performance.now();
@@ -83,7 +87,7 @@ try {
   const down = performance.now();
   report(`${pods} at once`);
   console.log(
-    `${pods} pods up in ${(up - began).toFixed(0)} ms (${(spent / pods).toFixed(1)} ms of CPU each), down in ${(down - paused).toFixed(0)} ms`,
+    `${pods} pods up in ${(up - began).toFixed(0)} ms (${(spent / pods).toFixed(1)} ms of CPU each), down in ${(down - paused).toFixed(0)} ms; longest delay of the event loop ${(delay.max / 1e6).toFixed(0)} ms`,
   );
 } finally {
   await timed("purge", () => engine.purge());

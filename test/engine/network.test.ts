@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -112,6 +112,53 @@ trial(
   },
   { podCIDR: "10.92.7.8/29" },
 );
+
+trial("what leaves for the outside has the host's address, what goes to other pods keeps its own", async (t) => {
+  const outside = `slimout${process.pid}`;
+  const ip = (...args: string[]) => execFileSync("ip", args, { stdio: ["ignore", "pipe", "inherit"] });
+  ip("netns", "add", outside);
+  try {
+    ip("link", "add", "slimout0", "type", "veth", "peer", "name", "eth9", "netns", outside);
+    ip("addr", "add", "198.51.100.1/24", "dev", "slimout0");
+    ip("link", "set", "slimout0", "up");
+    for (const args of [
+      ["addr", "add", "198.51.100.2/24", "dev", "eth9"],
+      ["link", "set", "eth9", "up"],
+    ])
+      ip("-n", outside, ...args);
+    const server = spawn("ip", [
+      "netns",
+      "exec",
+      outside,
+      "busybox",
+      "nc",
+      "-ll",
+      "-p",
+      "7777",
+      "-e",
+      "sh",
+      "-c",
+      "cat /proc/net/tcp /proc/net/tcp6",
+    ]);
+    try {
+      const id = await t.run(await t.sandbox(), ["sleep", "1000"]);
+      const seen = await t.sh(
+        id,
+        "for i in 1 2 3 4 5 6 7 8 9 10; do timeout 3 nc 198.51.100.2 7777 </dev/null && exit 0; sleep 0.2; done; exit 1",
+      );
+      assert.match(seen, /016433C6/); // 198.51.100.1, as the kernel prints it
+      const [, a = 0, b = 0, c = 0, d = 0] = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/
+        .exec(t.engine.sandboxes()[0]!.ips[0]!)!
+        .map(Number);
+      const own = [d, c, b, a].map((byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join("");
+      assert.equal(seen.includes(own), false);
+    } finally {
+      server.kill("SIGKILL");
+    }
+  } finally {
+    ip("netns", "del", outside);
+  }
+});
 
 const CNI = mkdtempSync(join(tmpdir(), "slim-cni-"));
 const BRIDGE = `slimt${process.pid}`.slice(0, 15);

@@ -20,7 +20,7 @@ import { makePrivateDirectory } from "./sys/files.ts";
 import { createLauncher } from "./sys/launcher.ts";
 import { loadLibc } from "./sys/libc.ts";
 import { createKeyedLock, createSemaphore } from "./sys/locks.ts";
-import { createMounter } from "./sys/mounter.ts";
+import { probeMounter } from "./sys/mounter.ts";
 import { createNamespaces } from "./sys/namespaces.ts";
 import { bootId } from "./sys/process.ts";
 import { createRun } from "./sys/run.ts";
@@ -99,7 +99,7 @@ export async function createNativeEngine(deps: NativeEngineDeps, options: Native
     images,
     paths,
     cgroups: createCgroups(deps.clock, host.cgroups),
-    mounter: createMounter(libc, run),
+    mounter: await probeMounter(libc, run, options.dataDir),
     network: networkFor({ run, libc, namespaces }, host, options),
     cgroupParent: options.cgroupParent,
     pauseImage: PAUSE_IMAGE,

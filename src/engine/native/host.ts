@@ -32,7 +32,7 @@ const CAP_SYS_RESOURCE = 24;
 /** Looks the machine over, mends what can be mended. @throws EngineError `unsupported` naming what is missing and the way out */
 export async function examineHost(
   deps: { run: Run; libc: Libc | undefined },
-  options: { runtime?: string },
+  options: { runtime?: string; directories?: readonly string[] },
 ): Promise<Host> {
   if (process.getuid?.() !== 0)
     throw new EngineError("unsupported", "the native engine needs root", {
@@ -43,10 +43,11 @@ export async function examineHost(
     notices.push(
       "koffi is not installed for this platform: mounts and namespaces are made by slower, spawned programs",
     );
-  const programs = findPrograms();
+  const { directories = DIRECTORIES } = options;
+  const programs = findPrograms(directories);
   const cgroups = await mendCgroups(deps, notices);
   if (deps.libc) speedUpMoves(deps.libc, notices);
-  const runtimes = findRuntimes(cgroups, options.runtime, notices);
+  const runtimes = findRuntimes(cgroups, { preferred: options.runtime, directories }, notices);
   const capabilities = boundingSet(readFileSync("/proc/self/status", "utf8"));
   let leastOomScore = -1000;
   if (!capabilities.has(CAP_SYS_RESOURCE)) {
@@ -70,9 +71,9 @@ export function findProgram(name: string, directories: readonly string[] = DIREC
     });
 }
 
-function findPrograms(): Record<Program, string> {
+function findPrograms(directories: readonly string[]): Record<Program, string> {
   const names = Object.keys(PACKAGES) as Program[];
-  const found = names.map((name) => [name, findProgram(name)] as const);
+  const found = names.map((name) => [name, findProgram(name, directories)] as const);
   const missing = found.filter(([, path]) => path === undefined).map(([name]) => name);
   if (missing.length > 0) {
     const packages = [...new Set(missing.map((name) => PACKAGES[name]))].join(" ");
@@ -127,10 +128,14 @@ function speedUpMoves(libc: Libc, notices: string[]): void {
   }
 }
 
-function findRuntimes(cgroups: CgroupLayout, preferred: string | undefined, notices: string[]): Map<string, string> {
+function findRuntimes(
+  cgroups: CgroupLayout,
+  { preferred, directories }: { preferred: string | undefined; directories: readonly string[] },
+  notices: string[],
+): Map<string, string> {
   const runtimes = new Map<string, string>();
-  const crun = findProgram("crun");
-  const runc = findProgram("runc");
+  const crun = findProgram("crun", directories);
+  const runc = findProgram("runc", directories);
   if (crun && (cgroups.hybrid?.controllers.length ?? 0) > 0)
     notices.push(
       `crun refuses this hybrid cgroup host (${cgroups.hybrid?.controllers.join(", ")} on version 2 only): runc is used`,
@@ -139,7 +144,9 @@ function findRuntimes(cgroups: CgroupLayout, preferred: string | undefined, noti
   if (runc) runtimes.set("runc", runc);
   if (preferred !== undefined) {
     const name = preferred.split("/").at(-1)!;
-    const path = preferred.startsWith("/") ? preferred : (runtimes.get(preferred) ?? findProgram(preferred));
+    const path = preferred.startsWith("/")
+      ? preferred
+      : (runtimes.get(preferred) ?? findProgram(preferred, directories));
     if (path === undefined)
       throw new EngineError("unknown-runtime", `the container runtime ${preferred} is not installed`, {
         hint: `apt-get install ${preferred}`,

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import { hasCode } from "#base";
+import { dirname, join } from "node:path";
+import { hasCode, messageOf } from "#base";
+import { EngineError } from "../../errors.ts";
 import type { Mounts } from "../../port.ts";
 import { type Libc, MNT_DETACH, MS, O_PATH } from "./libc.ts";
 import { mustRun, type Run } from "./run.ts";
@@ -31,7 +32,8 @@ export interface Mounter extends Mounts {
 /** mount(2) takes one page of options, with room for the zero at the end. */
 const MAX_OPTIONS = 4095;
 
-export function createMounter(libc: Libc | undefined, run: Run): Mounter {
+export function createMounter(libc: Libc | undefined, run: Run, options: { volatile?: boolean } = {}): Mounter {
+  const { volatile = true } = options;
   const mount = async (source: string, target: string, fstype: string | null, flags: number, data: string) => {
     if (libc) return libc.mount(source, target, fstype, flags, data === "" ? null : data);
     const options = [
@@ -113,10 +115,12 @@ export function createMounter(libc: Libc | undefined, run: Run): Mounter {
         await mount(overlay.layers[0]!, target, null, MS.BIND, "");
         return bindReadOnly(target);
       }
-      const plain = overlayOptions(overlay);
+      const plain = overlayOptions(overlay, volatile);
       if (plain.length <= MAX_OPTIONS && ![...overlay.layers, overlay.upper ?? ""].some((path) => /[:,\\]/.test(path)))
         return mount("overlay", target, "overlay", 0, plain);
-      await withDescriptors(overlay, (short) => mount("overlay", target, "overlay", 0, overlayOptions(short)));
+      await withDescriptors(overlay, (short) =>
+        mount("overlay", target, "overlay", 0, overlayOptions(short, volatile)),
+      );
     },
     unmount,
     async under(path) {
@@ -125,10 +129,42 @@ export function createMounter(libc: Libc | undefined, run: Run): Mounter {
   };
 }
 
-function overlayOptions({ layers, upper, work }: Overlay): string {
+function overlayOptions({ layers, upper, work }: Overlay, volatile: boolean): string {
   const lower = `lowerdir=${layers.toReversed().join(":")}`;
   // volatile: no sync of the whole disk at unmount; a container's own layer never outlives a crash of the machine
-  return upper === undefined ? lower : `${lower},upperdir=${upper},workdir=${work},volatile`;
+  return upper === undefined ? lower : `${lower},upperdir=${upper},workdir=${work}${volatile ? ",volatile" : ""}`;
+}
+
+/**
+ * A mounter that makes overlays as well as this kernel and the file system of `directory` allow: `volatile` is of Linux 5.10.
+ * @throws EngineError `unsupported` where no overlay can be made
+ */
+export async function probeMounter(libc: Libc | undefined, run: Run, directory: string): Promise<Mounter> {
+  const base = join(directory, "overlay-probe");
+  const [lower, upper, work, root] = ["lower", "upper", "work", "root"].map((name) => join(base, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  let failure: unknown;
+  for (const volatile of [true, false]) {
+    const mounter = createMounter(libc, run, { volatile });
+    try {
+      await mounter.removeTree(base, [root]);
+      for (const path of [lower, upper, work]) mkdirSync(path, { recursive: true, mode: 0o700 });
+      await mounter.overlay(root, { layers: [lower], upper, work });
+      return mounter;
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      await mounter.removeTree(base, [root]);
+    }
+  }
+  throw new EngineError("unsupported", `no overlay file system can be made in ${directory}: ${messageOf(failure)}`, {
+    cause: failure,
+    hint: "choose a data directory on ext4, xfs, btrfs or tmpfs, and see that the kernel has overlayfs (modprobe overlay)",
+  });
 }
 
 /** Names directories by descriptors: a few characters each, so hundreds of layers fit into one page. */
