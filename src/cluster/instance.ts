@@ -15,6 +15,7 @@ import {
   writeKubeconfig,
 } from "#apiserver";
 import { createRecorder } from "#client";
+import { startDns } from "#dns";
 import { startControllers } from "#controllers";
 import type { Engine } from "#engine";
 import type { NodeConnector } from "#kinds";
@@ -27,7 +28,7 @@ import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { createEngineApi } from "./engine-api.ts";
 import { nodeDir, openEngine } from "./engines.ts";
 import { takeLock } from "./instance-lock.ts";
-import { chooseNetwork, proxyPlace, type InstanceNetwork, nodeCIDR, uplinkAddress } from "./network.ts";
+import { chooseNetwork, proxyPlace, type InstanceNetwork, hostResolvers, nodeCIDR, uplinkAddress } from "./network.ts";
 import { readContainerLog, startNode } from "./node.ts";
 
 /** A running instance with everything in this process: what `slimd` runs. */
@@ -109,6 +110,14 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
     port === undefined ? undefined : `https://${bracketed(config.kubeApiAddress.host || "127.0.0.1")}:${port}`;
   if (apiAddress)
     writeKubeconfig(kubeconfigPath, { server: apiAddress, caCertificate: pki.caCertificate, user: pki.admin });
+  if (engines.size > 0) {
+    unwinding.use(
+      await startDns(
+        { informers, clock, logger: logger.child({ part: "dns" }) },
+        { address: network.hostAddress, upstream: await hostResolvers(network.dnsServiceIP) },
+      ),
+    );
+  }
   if (engines.size > 0)
     unwinding.use(
       startProxy(

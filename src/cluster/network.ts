@@ -120,3 +120,12 @@ export async function uplinkAddress(): Promise<string> {
   const [route] = JSON.parse(stdout) as { prefsrc?: string }[];
   return route?.prefsrc ?? "127.0.0.1";
 }
+
+/** The host's DNS servers, but for the cluster's own. */
+export async function hostResolvers(own: string): Promise<string[]> {
+  const text = await readFile("/etc/resolv.conf", "utf8").catch((error) => {
+    if (hasCode(error, "ENOENT")) return "";
+    throw error;
+  });
+  return [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map((match) => match[1]!).filter((server) => server !== own);
+}

@@ -1,1 +1,2 @@
-export {};
+export { type DnsFacts, resolve, type Resolution } from "./records.ts";
+export { type DnsDeps, type DnsOptions, type DnsServer, startDns } from "./server.ts";
