@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
@@ -14,12 +14,17 @@ import { execWithTerminal } from "./pty.ts";
 
 const DEFAULT_MAX_OUTPUT = 16 << 10;
 
-/** A process to be run in a container by the runtime, with the container's own namespaces, group, capabilities and filter. */
+/**
+ * A process to be run in a container by the runtime, with the container's own namespaces, cgroup and filter, and as what the
+ * container's own process is: its user, groups, capabilities, environment and limits.
+ */
 export interface ExecProcess {
   readonly program: string;
   readonly args: readonly string[];
   /** The runtime writes the number of the started process here. */
   readonly pidFile: string;
+  /** What the runtime is told of the process. */
+  readonly processFile: string;
   readonly command: readonly string[];
 }
 
@@ -32,18 +37,39 @@ export function execProcess(
   if (command.length === 0) throw new EngineError("invalid-config", "no command specified");
   const program = context.host.runtimes.get(record.runtime);
   if (program === undefined) throw new EngineError("unknown-runtime", `the runtime ${record.runtime} is not installed`);
-  const pidFile = join(context.paths.bundle(record.id), `exec-${context.random.suffix(10)}.pid`);
+  const bundle = context.paths.bundle(record.id);
+  const name = join(bundle, `exec-${context.random.suffix(10)}`);
+  const pidFile = `${name}.pid`;
+  const processFile = `${name}.json`;
+  writeFileSync(processFile, JSON.stringify(processLike(bundle, command, options.tty)), { mode: 0o600 });
   const args = [
     "--root",
     context.paths.runtimeRoot(record.runtime),
     "exec",
     "--pid-file",
     pidFile,
+    "--process",
+    processFile,
     ...(options.tty ? ["--tty"] : []),
     record.id,
-    ...command,
   ];
-  return { program, args, pidFile, command };
+  return { program, args, pidFile, processFile, command };
+}
+
+/** The `process` of the container's OCI configuration with another command. */
+function processLike(bundle: string, command: readonly string[], tty: boolean): object {
+  const { process } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as {
+    process: { env?: readonly string[] };
+  };
+  const env = process.env ?? [];
+  const terminal = tty && !env.some((variable) => variable.startsWith("TERM="));
+  return { ...process, args: command, terminal: tty, env: terminal ? [...env, "TERM=xterm"] : env };
+}
+
+/** Once the process has ended, or could not be started. */
+export function removeExecFiles({ pidFile, processFile }: ExecProcess): void {
+  rmSync(pidFile, { force: true });
+  rmSync(processFile, { force: true });
 }
 
 export const EXEC_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -82,7 +108,7 @@ export async function exec(
     .finally(() => {
       options.signal?.removeEventListener("abort", close);
       stdin?.destroy();
-      rmSync(run.pidFile, { force: true });
+      removeExecFiles(run);
     });
   stdin?.on("error", () => {}); // the process ended without reading all of it
   return { stdin, stdout, stderr, resize() {}, done, close };
@@ -128,7 +154,7 @@ export async function execSync(
     return { exitCode, stdout: stdout(), stderr: stderr(), timedOut };
   } finally {
     timer?.clear();
-    rmSync(run.pidFile, { force: true });
+    removeExecFiles(run);
   }
 }
 

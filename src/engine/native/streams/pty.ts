@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { closeSync, constants, openSync, rmSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { PassThrough } from "node:stream";
 import { hasCode } from "#base";
@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import type { ContainerRecord } from "../records.ts";
 import { readIfThere } from "../sys/files.ts";
 import type { Libc } from "../sys/libc.ts";
-import { EXEC_ENVIRONMENT, execProcess, killExec, startFailure } from "./exec.ts";
+import { EXEC_ENVIRONMENT, execProcess, killExec, removeExecFiles, startFailure } from "./exec.ts";
 
 /** ioctl(2) requests; the same numbers on x86-64 and arm64. */
 const TIOCSPTLCK = 0x40045431;
@@ -58,7 +58,7 @@ export async function execWithTerminal(
     child.once("exit", (code) => {
       options.signal?.removeEventListener("abort", close);
       const failure = closed ? undefined : startFailure(context, record, run, code, beginning);
-      rmSync(run.pidFile, { force: true });
+      removeExecFiles(run);
       output.once("close", () => terminal.destroy());
       if (failure) reject(failure);
       else resolve({ exitCode: code ?? 137 });
