@@ -102,8 +102,7 @@ export function createCgroups(clock: Clock, layout: CgroupLayout): Cgroups {
     version,
     create(path, resources) {
       if (version === 2) makeWithControllers(layout.hierarchies.get("unified")!, path);
-      else
-        for (const name of ["cpu", "memory", "pids", "cpuacct"]) mkdirSync(at(name, path) ?? "/", { recursive: true });
+      else for (const name of ["cpu", "memory", "pids", "cpuacct", "hugetlb"]) makeGroup(at(name, path));
       update(path, resources);
     },
     update,
@@ -131,6 +130,11 @@ export function createCgroups(clock: Clock, layout: CgroupLayout): Cgroups {
       ),
     stats: (path) => (version === 2 ? statsV2 : statsV1)((controller, file) => read(controller, path, file)),
   };
+}
+
+/** Nothing where the host does not have the controller. */
+function makeGroup(directory: string | undefined): void {
+  if (directory !== undefined) mkdirSync(directory, { recursive: true });
 }
 
 type Setting = readonly [controller: string, file: string, value: string];

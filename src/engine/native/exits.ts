@@ -25,14 +25,22 @@ function waitersOf(context: Context): Map<string, (() => void)[]> {
   return map;
 }
 
-/** Watches the one directory into which every conmon writes exit codes. */
+/**
+ * Watches the one directory into which every conmon writes exit codes. For our own children their end tells the same, so without a watch
+ * (a host can run out of inotify instances) only what was adopted is noticed later, by `watchAdopted`.
+ */
 export function watchExits(context: Context): Disposable {
   mkdirSync(context.paths.exits, { recursive: true, mode: 0o700 });
-  const watcher = watch(context.paths.exits, { persistent: false }, (_, name) => {
-    if (name) check(context, name);
-  });
-  watcher.on("error", (error) => context.logger.error("watch of exit codes ended", { error }));
-  return { [Symbol.dispose]: () => watcher.close() };
+  try {
+    const watcher = watch(context.paths.exits, { persistent: false }, (_, name) => {
+      if (name) check(context, name);
+    });
+    watcher.on("error", (error) => context.logger.error("watch of exit codes ended", { error }));
+    return { [Symbol.dispose]: () => watcher.close() };
+  } catch (error) {
+    context.logger.warn("exit codes can't be watched; see fs.inotify.max_user_instances", { error: messageOf(error) });
+    return { [Symbol.dispose]() {} };
+  }
 }
 
 /** Looks whether a running container has exited; cheap, and harmless at any time. */

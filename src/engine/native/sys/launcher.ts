@@ -41,8 +41,10 @@ function bySpawnCall(libc: Libc): Launcher {
       running.delete(pid);
       ended((status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f));
     }
+    if (disposed && running.size === 0) removeReaper(reap);
   };
-  process.on("SIGCHLD", reap);
+  let disposed = false;
+  addReaper(reap);
   return {
     launch(program, args, { env, channels }) {
       const theirs: number[] = [];
@@ -75,10 +77,27 @@ function bySpawnCall(libc: Libc): Launcher {
       }
     },
     [Symbol.dispose]() {
-      process.off("SIGCHLD", reap);
+      disposed = true;
       closeSync(nothing);
+      reap(); // what still runs is reaped when it ends: no zombie is left to the embedding program
     },
   };
+}
+
+/** One listener of the process for all engines in it, and none when there is none. */
+const reapers = new Set<() => void>();
+const reapAll = () => {
+  for (const reap of reapers) reap();
+};
+
+function addReaper(reap: () => void): void {
+  if (reapers.size === 0) process.on("SIGCHLD", reapAll);
+  reapers.add(reap);
+}
+
+function removeReaper(reap: () => void): void {
+  reapers.delete(reap);
+  if (reapers.size === 0) process.off("SIGCHLD", reapAll);
 }
 
 const MAX_CHANNELS = 8;

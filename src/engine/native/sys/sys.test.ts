@@ -12,11 +12,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { silentLogger, systemClock } from "#base";
 import { openRecords } from "../records.ts";
 import { writeAtomically } from "./files.ts";
 import { makeDirectoryInRoot, readInRoot } from "./in-root.ts";
+import { createLauncher } from "./launcher.ts";
 import { loadLibc } from "./libc.ts";
 import { createKeyedLock, createSemaphore } from "./locks.ts";
 import { sysctlPath } from "./namespaces.ts";
@@ -153,4 +155,40 @@ test("sysctl names: dots or slashes, nothing that leads elsewhere", () => {
   assert.equal(sysctlPath("net/ipv4/conf/eth0.1/forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
   for (const name of ["..", "net/../kernel", "", "a..b", "/etc"])
     assert.throws(() => sysctlPath(name), /invalid sysctl/);
+});
+
+for (const withLibc of [true, false])
+  test(`launched programs: pipes, exit code, signal, session, environment ${withLibc ? "(posix_spawn)" : "(without koffi)"}`, async () => {
+    const launcher = createLauncher(withLibc ? await loadLibc() : undefined);
+    const keepAlive = setInterval(() => {}, 100);
+    try {
+      const env = { PATH: "/usr/bin:/bin", A: "b c" };
+      const script = 'read x; echo "$x $A $(env | grep -c ^HOME)"; echo err >&2; exit 7';
+      const one = launcher.launch("/bin/sh", ["-c", script], { env, channels: ["write", "read", "read"] });
+      one.streams[0]!.end("hello\n");
+      assert.equal(await text(one.streams[1]!), "hello b c 0\n");
+      assert.equal(await text(one.streams[2]!), "err\n");
+      assert.equal(await one.exited, 7);
+      const two = launcher.launch("/bin/sh", ["-c", "exec sleep 100"], { env, channels: ["null", "null", "null"] });
+      assert.equal(readFileSync(`/proc/${two.pid}/stat`, "utf8").split(") ")[1]!.split(" ")[3], String(two.pid)); // its session is its own
+      process.kill(two.pid, "SIGKILL");
+      assert.equal(await two.exited, 137);
+      assert.equal(existsSync(`/proc/${two.pid}`), false); // reaped
+      const failure = async () => launcher.launch("/no/such/program", [], { env, channels: ["null"] }).exited;
+      await assert.rejects(failure, /ENOENT/);
+    } finally {
+      launcher[Symbol.dispose]();
+      clearInterval(keepAlive);
+    }
+    assert.equal(process.listenerCount("SIGCHLD"), 0);
+  });
+
+test("a launcher that is disposed still reaps what it started", async () => {
+  const launcher = createLauncher(await loadLibc());
+  const keepAlive = setInterval(() => {}, 100);
+  const child = launcher.launch("/bin/sleep", ["0.1"], { env: {}, channels: ["null", "null", "null"] });
+  launcher[Symbol.dispose]();
+  assert.equal(await child.exited, 0);
+  assert.equal(process.listenerCount("SIGCHLD"), 0);
+  clearInterval(keepAlive);
 });
