@@ -12,11 +12,28 @@ import * as coreDefaults from "./core/defaults.ts";
 import { podColumns } from "./core/pod/columns.ts";
 import { setPodDefaults } from "./core/pod/defaults.ts";
 import { gracePeriodSeconds, prepareForCreate, prepareForUpdate, selectableFields } from "./core/pod/prepare.ts";
+import {
+  validateControllerRevision,
+  validateControllerRevisionUpdate,
+  validateDaemonSet,
+  validateDaemonSetUpdate,
+  validateDeployment,
+  validateDeploymentUpdate,
+  validateReplicaSet,
+  validateReplicaSetUpdate,
+  validateStatefulSet,
+  validateStatefulSetUpdate,
+} from "./apps/validate.ts";
+import { validateCronJob, validateCronJobUpdate, validateJob, validateJobUpdate } from "./batch/validate.ts";
 import { validatePod } from "./core/pod/validate.ts";
 import { validatePodUpdate } from "./core/pod/validate-update.ts";
 import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
+  ControllerRevision,
+  CronJob,
+  DaemonSet,
+  Deployment,
   Event,
   Job,
   MutatingAdmissionPolicyBinding,
@@ -28,6 +45,7 @@ import type {
   ResourceSlice,
   Secret,
   Service,
+  StatefulSet,
   ValidatingAdmissionPolicyBinding,
 } from "./generated/types.ts";
 import * as columns from "./misc/columns.ts";
@@ -139,38 +157,56 @@ function eventFields(event: Event): Record<string, string> {
 }
 
 const workloads: Record<string, KindRules> = {
-  "apps/ControllerRevision": { columns: appsColumns.controllerRevisionColumns },
-  "apps/DaemonSet": rules({
+  "apps/ControllerRevision": rules<ControllerRevision>({
+    columns: appsColumns.controllerRevisionColumns,
+    validate: validateControllerRevision,
+    validateUpdate: validateControllerRevisionUpdate,
+  }),
+  "apps/DaemonSet": rules<DaemonSet>({
     columns: appsColumns.daemonSetColumns,
     defaults: appsDefaults.setDaemonSetDefaults,
     generation,
     prepareForCreate: appsPrepare.prepareDaemonSet,
     prepareForUpdate: appsPrepare.prepareDaemonSetUpdate,
+    validate: validateDaemonSet,
+    validateUpdate: validateDaemonSetUpdate,
   }),
-  "apps/Deployment": rules({
+  "apps/Deployment": rules<Deployment>({
     columns: appsColumns.deploymentColumns,
     defaults: appsDefaults.setDeploymentDefaults,
     generation,
     prepareForUpdate: appsPrepare.prepareDeploymentUpdate,
+    validate: validateDeployment,
+    validateUpdate: validateDeploymentUpdate,
   }),
   "apps/ReplicaSet": rules<ReplicaSet>({
     columns: appsColumns.replicaSetColumns,
     defaults: appsDefaults.setReplicaSetDefaults,
     generation,
     selectableFields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
+    validate: validateReplicaSet,
+    validateUpdate: validateReplicaSetUpdate,
   }),
-  "apps/StatefulSet": rules({
+  "apps/StatefulSet": rules<StatefulSet>({
     columns: appsColumns.statefulSetColumns,
     defaults: appsDefaults.setStatefulSetDefaults,
     generation,
     prepareForCreate: appsPrepare.dropStatefulSetFields,
     prepareForUpdate: appsPrepare.dropStatefulSetFields,
+    validate: validateStatefulSet,
+    validateUpdate: validateStatefulSetUpdate,
   }),
   "autoscaling/HorizontalPodAutoscaler": rules({
     columns: horizontalPodAutoscalerColumns,
     defaults: setHorizontalPodAutoscalerDefaults,
   }),
-  "batch/CronJob": rules({ columns: cronJobColumns, defaults: setCronJobDefaults, generation }),
+  "batch/CronJob": rules<CronJob>({
+    columns: cronJobColumns,
+    defaults: setCronJobDefaults,
+    generation,
+    validate: validateCronJob,
+    validateUpdate: validateCronJobUpdate,
+  }),
   "batch/Job": rules<Job>({
     columns: jobColumns,
     defaults: setJobDefaults,
@@ -178,6 +214,8 @@ const workloads: Record<string, KindRules> = {
     prepareForCreate: prepareJob,
     defaultDeletionPropagation: "Orphan",
     selectableFields: ({ status }) => ({ "status.successful": String(status?.succeeded ?? 0) }),
+    validate: validateJob,
+    validateUpdate: validateJobUpdate,
   }),
   "policy/PodDisruptionBudget": rules({
     columns: columns.podDisruptionBudgetColumns,
