@@ -154,7 +154,10 @@ describe("createConfigBuilder() container", () => {
     const pod = podOf(
       {
         env: [{ name: "A", valueFrom: { fileKeyRef: { volumeName: "v", path: "env", key: "KEY" } } }],
-        volumeMounts: [{ name: "h", mountPath: "/h" }],
+        volumeMounts: [
+          { name: "h", mountPath: "/h" },
+          { name: "v", mountPath: "/v" },
+        ],
       },
       {
         volumes: [

@@ -92,22 +92,28 @@ export function createPodVolumes(
     plan(entry, entry.source.renewAt?.());
   };
 
-  const entries: readonly Entry[] = (first.spec.volumes ?? []).map((volume) => {
-    const context = { pod: first, volume, directory, changed: () => update(entry) };
-    const entry: Entry = {
-      name: volume.name,
-      source: makerOf(volume)(context, deps),
-      mounted: undefined,
-      stale: false,
-      updating: undefined,
-      timer: undefined,
-    };
-    return entry;
-  });
+  const entries = new Map<string, Entry>();
+  /** Begins with the volumes that a container uses, also one that was added later. */
+  const follow = (): void => {
+    const used = usedVolumes(pod);
+    for (const volume of pod.spec.volumes ?? []) {
+      if (!used.has(volume.name) || entries.has(volume.name)) continue;
+      const context = { pod, volume, directory, changed: () => update(entry) };
+      const entry: Entry = {
+        name: volume.name,
+        source: makerOf(volume)(context, deps),
+        mounted: undefined,
+        stale: false,
+        updating: undefined,
+        timer: undefined,
+      };
+      entries.set(volume.name, entry);
+    }
+  };
 
   const setUpMissing = async (): Promise<VolumesOutcome> => {
     await mkdir(directory.path, { recursive: true, mode: 0o750 });
-    const missing = entries.filter((entry) => !entry.mounted);
+    const missing = [...entries.values()].filter((entry) => !entry.mounted);
     const faults: VolumeFault[] = [];
     await Promise.all(
       missing.map((entry) => setUp(entry).catch((error: unknown) => void faults.push({ volume: entry.name, error }))),
@@ -126,11 +132,12 @@ export function createPodVolumes(
   };
 
   return {
-    mounted: () => new Map(entries.flatMap(({ name, mounted }) => (mounted ? [[name, mounted] as const] : []))),
+    mounted: () => new Map([...entries].flatMap(([name, { mounted }]) => (mounted ? [[name, mounted] as const] : []))),
     async prepare(current) {
       pod = current;
       if (abort.signal.aborted) return { state: "waiting", events: [], retryAfterMs: 100 };
-      if (entries.every((entry) => entry.mounted)) return { state: "ready" };
+      follow();
+      if ([...entries.values()].every((entry) => entry.mounted)) return { state: "ready" };
       const outcome = tail.then(setUpMissing);
       tail = outcome.catch(() => {});
       return outcome;
@@ -139,18 +146,29 @@ export function createPodVolumes(
       const { labels, annotations } = pod.metadata;
       pod = current;
       if (deepEqual([labels, annotations], [current.metadata.labels, current.metadata.annotations])) return;
-      for (const entry of entries) if (entry.source.followsPod) update(entry);
+      for (const entry of entries.values()) if (entry.source.followsPod) update(entry);
     },
     async close() {
       abort.abort();
-      for (const { name, source, timer } of entries) {
+      for (const { name, source, timer } of entries.values()) {
         source.dispose?.();
         timer?.clear();
         backoff.reset(`${uid}/${name}`);
       }
       backoff.reset(uid);
       await tail;
-      await Promise.all(entries.map((entry) => entry.updating));
+      await Promise.all([...entries.values()].map((entry) => entry.updating));
     },
   };
+}
+
+/** Names of the volumes that any container mounts; the others are not set up, as in the kubelet. */
+function usedVolumes(pod: ReadonlyPod): ReadonlySet<string> {
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const all = [...initContainers, ...containers, ...ephemeralContainers];
+  return new Set(
+    all.flatMap(({ volumeMounts = [], volumeDevices = [] }) =>
+      [...volumeMounts, ...volumeDevices].map(({ name }) => name),
+    ),
+  );
 }

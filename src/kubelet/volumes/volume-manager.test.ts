@@ -528,6 +528,22 @@ describe("volumes of other kinds", () => {
   });
 });
 
+describe("volumes that no container mounts", () => {
+  it("are not set up, until an ephemeral container comes that does", async (t) => {
+    const b = await bench(t);
+    const pod = podWith([{ name: "x", configMap: { name: "cm" } }]);
+    pod.spec.containers[0]!.volumeMounts = [];
+    await ready(b, pod);
+    assert.deepEqual(b.watched, []);
+    const debug = { name: "d", volumeMounts: [{ name: "x", mountPath: "/x" }] };
+    const more = podWith(pod.spec.volumes ?? [], { containers: pod.spec.containers, ephemeralContainers: [debug] });
+    assert.equal((await b.volumes.prepare(more)).state, "waiting");
+    b.put(resources.configMaps, configMap({ a: "1" }));
+    await ready(b, more);
+    assert.equal(await b.file("configmap", "x", "a"), "1");
+  });
+});
+
 describe("teardown()", () => {
   it("removes everything, also of a former process, and succeeds when nothing is there", async (t) => {
     const b = await bench(t);
