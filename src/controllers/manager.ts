@@ -1,18 +1,27 @@
 import { createCronJobController } from "./cronjob/cronjob.ts";
 import { createDaemonSetController } from "./daemonset/daemonset.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
+import { createClusterRoleAggregation } from "./clusterrole/aggregation.ts";
+import { createDisruptionController } from "./disruption/disruption.ts";
 import { createEndpointsController } from "./endpoints/endpoints.ts";
 import { createEndpointSliceController } from "./endpoints/endpointslice.ts";
 import { createEndpointSliceMirroringController } from "./endpoints/mirroring.ts";
 import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { createJobController } from "./job/job.ts";
 import { createNamespaceController } from "./namespace/namespace.ts";
+import { createNodeLifecycleController } from "./node/lifecycle.ts";
+import { createTaintEvictionController } from "./node/taint-eviction.ts";
 import { createPodGC } from "./pod-gc/pod-gc.ts";
+import { createResourceQuotaController } from "./quota/resource-quota.ts";
 import { createReplicaSetController, createReplicationController } from "./replicaset/replicaset.ts";
 import type { Controller, ControllerDeps } from "./runtime/controller.ts";
 import { createRootCAPublisher, createServiceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { createStatefulSetController } from "./statefulset/statefulset.ts";
 import { createTTLAfterFinishedController } from "./ttl/ttl-after-finished.ts";
+import { createVolumeBinder } from "./volume/binder.ts";
+import { createEphemeralVolumeController } from "./volume/ephemeral.ts";
+import { createLocalPathProvisioner, ensureLocalPathClass, type LocalPathOptions } from "./volume/local-path.ts";
+import { createClaimProtection, createVolumeProtection } from "./volume/protection.ts";
 
 export interface ControllersOptions {
   /** Names of the controllers to run. Default: all of `controllerNames`. */
@@ -21,6 +30,8 @@ export interface ControllersOptions {
   rootCA?: string;
   /** Terminated pods that are kept, the oldest going first. Default 12500, as kube-controller-manager; 0 = all. */
   terminatedPodThreshold?: number;
+  /** Where volumes of the default StorageClass `local-path` live. Without it there is neither class nor provisioner. */
+  localPath?: LocalPathOptions;
 }
 
 export interface Controllers extends AsyncDisposable {
@@ -48,6 +59,16 @@ const FACTORIES: Readonly<Record<string, Factory>> = {
   endpointslice: createEndpointSliceController,
   endpoints: createEndpointsController,
   endpointslicemirroring: createEndpointSliceMirroringController,
+  "persistentvolume-binder": (deps, { localPath }) =>
+    createVolumeBinder(deps, localPath && createLocalPathProvisioner(deps, localPath)),
+  "ephemeral-volume": createEphemeralVolumeController,
+  "persistentvolumeclaim-protection": createClaimProtection,
+  "persistentvolume-protection": createVolumeProtection,
+  disruption: createDisruptionController,
+  resourcequota: createResourceQuotaController,
+  "clusterrole-aggregation": createClusterRoleAggregation,
+  "node-lifecycle": createNodeLifecycleController,
+  "taint-eviction": createTaintEvictionController,
   "pod-garbage-collector": createPodGC,
   "garbage-collector": createGarbageCollector,
 };
@@ -64,7 +85,10 @@ export function startControllers(deps: ControllerDeps, options: ControllersOptio
   const controllers = controllerNames
     .filter((name) => wanted.includes(name))
     .flatMap((name) => FACTORIES[name]!(deps, options) ?? []);
-  const started = Promise.all(controllers.map((controller) => controller.start())).then(() => {});
+  const started = (async () => {
+    if (options.localPath && wanted.includes("persistentvolume-binder")) await ensureLocalPathClass(deps);
+    await Promise.all(controllers.map((controller) => controller.start()));
+  })();
   started.catch(() => {});
   return {
     started,

@@ -8,3 +8,4 @@ export {
   type ReconcileResult,
   type Sources,
 } from "./runtime/controller.ts";
+export type { LocalPathOptions } from "./volume/local-path.ts";
