@@ -21,7 +21,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "Installing Debian packages: ${missing[*]}" >&2
   log=$(mktemp)
   # --no-install-recommends: none of the recommended packages is used
-  install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1; }
+  install() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1; }
   install || { apt-get update -qq >>"$log" 2>&1; install; } || { tail -5 "$log" >&2; die "apt-get could not install ${missing[*]}" "The whole output is in $log."; }
   rm -f "$log"
 fi

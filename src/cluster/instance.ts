@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, CodedError, hasCode, type Logger, type Random, systemClock, systemRandom } from "#base";
@@ -103,7 +103,16 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
   const recorder = (component: string) => createRecorder({ client: loopback, clock, logger }, { component });
   unwinding.use(startScheduler({ client: loopback, informers, clock, random, logger }));
   unwinding.use(
-    startControllers({ client: loopback, informers, clock, random, logger, recorder }, { rootCA: pki.caCertificate }),
+    startControllers(
+      { client: loopback, informers, clock, random, logger, recorder },
+      {
+        rootCA: pki.caCertificate,
+        localPath: {
+          root: join(config.dataDir, "local-path"),
+          removeDirectory: (path) => rm(path, { recursive: true, force: true }),
+        },
+      },
+    ),
   );
   const kubeconfigPath = join(config.dataDir, "kubeconfig");
   const apiAddress =

@@ -56,6 +56,7 @@ function watchAdopted(context: Context): void {
   const running = [...context.containers.all.values()].filter(({ state }) => state === "running").map(({ id }) => id);
   const watched = new Set(running);
   const look = () => {
+    if (context.closed.aborted) return;
     for (const id of watched) {
       check(context, id);
       const record = context.containers.all.get(id);

@@ -49,4 +49,6 @@ export interface Context {
   /** Caps work that spawns programs: more at once only makes each slower. */
   readonly gate: Semaphore;
   emit(event: EngineEvent): void;
+  /** Aborted when the engine is closed: another one may work on the same directories from then on, so nothing is touched any more. */
+  readonly closed: AbortSignal;
 }

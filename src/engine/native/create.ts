@@ -83,6 +83,7 @@ export async function createNativeEngine(deps: NativeEngineDeps, options: Native
   const host = { ...found, runtimes: new Map([...found.runtimes, ...sealed]) };
   await using unwinding = new AsyncDisposableStack();
   const images = deps.images ?? (await ownImages(deps, options, unwinding));
+  const closed = new AbortController();
   const listeners = new Set<(event: EngineEvent) => void>();
   const namespaces = createNamespaces(libc, run);
   const paths = pathsOf(options);
@@ -109,6 +110,7 @@ export async function createNativeEngine(deps: NativeEngineDeps, options: Native
     sandboxLock: createKeyedLock(),
     gate: createSemaphore(CONCURRENCY),
     emit: (event) => tell(listeners, event, logger),
+    closed: closed.signal,
   };
   const info = {
     name: "slim",
@@ -121,6 +123,10 @@ export async function createNativeEngine(deps: NativeEngineDeps, options: Native
   unwinding.use(watchExits(context));
   await adopt(context);
   await context.network.start();
+  unwinding.defer(async () => {
+    closed.abort();
+    await context.sandboxLock.idle();
+  });
   const closing = unwinding.move();
   return engineOver(context, info, listeners, () => closing.disposeAsync());
 }

@@ -46,7 +46,7 @@ export function watchExits(context: Context): Disposable {
 /** Looks whether a running container has exited; cheap, and harmless at any time. */
 export function check(context: Context, id: string): void {
   const record = context.containers.all.get(id);
-  if (record?.state !== "running") return;
+  if (record?.state !== "running" || context.closed.aborted) return;
   const code = readExit(context.paths.exits, id);
   if (code !== undefined) finish(context, record, code);
 }
@@ -60,7 +60,7 @@ export function watchMonitor(context: Context, id: string, ended: Promise<void>)
 export function monitorEnded(context: Context, id: string): void {
   check(context, id);
   const record = context.containers.all.get(id);
-  if (record?.state === "running") watchOrphan(context, id);
+  if (record?.state === "running" && !context.closed.aborted) watchOrphan(context, id);
 }
 
 /** Interval at which a container without its monitor is looked at, milliseconds. */
@@ -70,7 +70,7 @@ const ORPHAN_CHECK_MS = 1000;
 export function watchOrphan(context: Context, id: string): void {
   check(context, id);
   const record = context.containers.all.get(id);
-  if (record?.state !== "running") return;
+  if (record?.state !== "running" || context.closed.aborted) return;
   if (!isAlive(record.process) && !isAlive(record.monitor)) finish(context, record, undefined);
   else context.clock.setTimer(() => watchOrphan(context, id), ORPHAN_CHECK_MS);
 }

@@ -11,10 +11,13 @@ import { isAlive } from "./sys/process.ts";
 export async function startPause(context: Context, sandboxId: string): Promise<void> {
   const sandbox = context.sandboxes.all.get(sandboxId);
   if (sandbox?.config.namespaces.pid === "pod") return runPause(context, sandboxId);
-  context.clock.setTimer(
-    () => void context.sandboxLock.run(sandboxId, () => keepPause(context, sandboxId)),
-    PAUSE_DELAY_MS,
-  );
+  keepPauseIn(context, sandboxId, PAUSE_DELAY_MS);
+}
+
+function keepPauseIn(context: Context, sandboxId: string, ms: number): void {
+  context.clock.setTimer(() => {
+    if (!context.closed.aborted) void context.sandboxLock.run(sandboxId, () => keepPause(context, sandboxId));
+  }, ms);
 }
 
 /** Long enough for the pod's own containers to be started first. */
@@ -40,10 +43,7 @@ export async function keepPause(context: Context, sandboxId: string): Promise<vo
 export function pauseEnded(context: Context, sandboxId: string): void {
   const sandbox = context.sandboxes.all.get(sandboxId);
   if (sandbox?.state !== "ready") return;
-  context.clock.setTimer(
-    () => void context.sandboxLock.run(sandboxId, () => keepPause(context, sandboxId)),
-    RESTART_DELAY_MS,
-  );
+  keepPauseIn(context, sandboxId, RESTART_DELAY_MS);
 }
 
 async function runPause(context: Context, sandboxId: string): Promise<void> {

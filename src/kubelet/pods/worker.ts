@@ -58,6 +58,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   let retryAt: number | undefined;
   let killRetryAt: number | undefined;
   let deleteAsked = false;
+  let volumesStand = false;
   let timer: Timer | undefined;
   const logger = deps.logger.child({ uid });
   const waitReasons = new Map<string, StartFailure>();
@@ -124,6 +125,16 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     retryAt = undefined;
     const plan = planPod(pod, observed, deps.probes);
     if (!isEmpty(plan, observed)) begin((signal) => execute(plan, pod, observed, signal));
+    else if (!volumesStand) begin(() => takeOverVolumes(pod));
+  }
+
+  /** What a former process set up must be kept up to date too: a running pod's volumes are known before it is left alone. */
+  async function takeOverVolumes(pod: ReadonlyPod): Promise<void> {
+    const outcome = await deps.volumes.prepare(pod);
+    volumesStand = outcome.state !== "waiting";
+    if (outcome.state !== "waiting") return;
+    for (const event of outcome.events) recordEvent(deps, pod, event);
+    retryIn(outcome.retryAfterMs);
   }
 
   let lastSeen = "";

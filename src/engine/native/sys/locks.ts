@@ -1,11 +1,16 @@
 /** Runs work for one key at a time, in the order of the calls. */
 export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
+  /** Resolves when no work is left. */
+  idle(): Promise<void>;
 }
 
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>();
   return {
+    async idle() {
+      while (tails.size > 0) await Promise.all(tails.values());
+    },
     async run<T>(key: string, work: () => Promise<T>): Promise<T> {
       const before = tails.get(key);
       const mine = before ? before.then(work, work) : work();
