@@ -31,6 +31,7 @@ export {
   type Pki,
   type PkiOptions,
   writeKubeconfig,
+  writePrivateFile,
 } from "./pki/mod.ts";
 export { versionInfo, type VersionInfo } from "./discovery/version.ts";
 export type { Health } from "./discovery/health.ts";

@@ -1,5 +1,5 @@
 // slimd: the daemon, in the foreground.
-import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { createLogger, messageOf } from "#base";
 import { CONFIG_VARIABLES, flagOf, readConfig, startInstance } from "#cluster";
 import { createProgram, runProgram } from "./program.ts";
@@ -31,13 +31,10 @@ program.action(async (options: Record<string, string>) => {
       if (!serving) process.exit(1);
     });
   }
-  // programs that write into their working directory do it where it disturbs nobody
-  mkdirSync(config.runDir, { recursive: true, mode: 0o711 });
-  process.chdir(config.runDir);
   const instance = await startInstance(config, { logger });
   serving = true;
   logger.info("serving", {
-    kubeconfig: instance.kubeconfigPath,
+    kubeconfig: join(config.dataDir, "kubeconfig"),
     api: instance.apiAddress ?? "off",
     socket: config.kubeSocket,
   });

@@ -48,6 +48,7 @@ export interface ControlPlane {
   readonly tokens: ServiceAccountTokens;
   /** A client that acts as `user`; calls go straight to the server's pipeline. */
   clientAs(user: UserInfo, userAgent: string): Client;
+  transportAs(user: UserInfo): Transport;
   informersOf(client: Client): Informers;
 }
 
@@ -89,16 +90,15 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       health: options.health,
     },
   );
+  const transportAs = (user: UserInfo): Transport => ({ call: (request) => server.handle({ ...request, user }) });
   return {
     server,
     scheme,
     reader,
     authorizer,
     tokens,
-    clientAs(user, userAgent) {
-      const transport: Transport = { call: (request) => server.handle({ ...request, user }) };
-      return createClient(transport, { userAgent });
-    },
+    clientAs: (user, userAgent) => createClient(transportAs(user), { userAgent }),
+    transportAs,
     informersOf: (client) => createInformers({ client, clock, random, logger }),
   };
 }

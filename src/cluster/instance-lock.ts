@@ -46,8 +46,9 @@ export async function takeLock(path: string): Promise<AsyncDisposable> {
   throw new CodedError("already-running", `could not take ${path}: others take it at the same time`);
 }
 
-/** Undefined when there is no such process. */
+/** Undefined when there is no such process. Where there is no /proc, a later process with the same pid is not told apart. */
 async function startTimeOf(pid: number): Promise<string | undefined> {
+  if (process.platform !== "linux") return isAlive(pid) ? "0" : undefined;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch((error) => {
     if (hasCode(error, "ENOENT", "ESRCH")) return undefined;
     throw error;
@@ -56,4 +57,14 @@ async function startTimeOf(pid: number): Promise<string | undefined> {
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields?.[0] === "Z") return undefined;
   return fields?.[19];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if (hasCode(error, "ESRCH")) return false;
+    if (hasCode(error, "EPERM")) return true;
+    throw error;
+  }
 }

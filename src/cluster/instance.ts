@@ -1,49 +1,83 @@
 import { mkdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type Clock, CodedError, hasCode, type Logger, type Random, systemClock, systemRandom } from "#base";
+import { type Clock, type Logger, type Random, systemClock, systemRandom } from "#base";
 import {
   ADMIN,
-  createIdentify,
-  createListener,
-  createStreaming,
-  type Listener,
+  kubeconfig,
   LOOPBACK,
+  type Listener,
   loadOrCreatePki,
   nodeUser,
-  type Pki,
-  writeKubeconfig,
+  type TokenAuthenticator,
+  writePrivateFile,
 } from "#apiserver";
-import { createRecorder } from "#client";
-import { startDns } from "#dns";
+import { type Client, createRecorder, type Informers, type Transport } from "#client";
 import { startControllers } from "#controllers";
 import type { Engine } from "#engine";
+import type { FakeEngine, FakeEngineOptions } from "#engine/fake";
 import type { NodeConnector } from "#kinds";
-import { startProxy } from "#proxy";
 import { startScheduler } from "#scheduler";
-import { createSqliteStore } from "../store/sqlite/mod.ts";
+import type { Store } from "#store";
+import { createMemoryStore } from "../store/memory/mod.ts";
 import { bootstrapObjects } from "./bootstrap.ts";
 import type { InstanceConfig } from "./config.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
-import { createEngineApi } from "./engine-api.ts";
-import { nodeDir, openEngine } from "./engines.ts";
+import { nodeDir, openAll, openEngine, openFakeEngine } from "./engines.ts";
+import { createInstanceListener, listenTcp } from "./instance-listener.ts";
 import { takeLock } from "./instance-lock.ts";
-import { chooseNetwork, proxyPlace, type InstanceNetwork, hostResolvers, nodeCIDR, uplinkAddress } from "./network.ts";
-import { readContainerLog, startNode } from "./node.ts";
+import {
+  chooseNetwork,
+  FAKE_NETWORK,
+  hostResolvers,
+  type InstanceNetwork,
+  nodeCIDR,
+  proxyPlace,
+  removeHostAddress,
+  uplinkAddress,
+} from "./network.ts";
+import { startNode } from "./node.ts";
 
-/** A running instance with everything in this process: what `slimd` runs. */
+/** What an instance is made of. `slimd`'s configuration is one: durable, native, with a socket. */
+export interface InstanceSettings extends Omit<InstanceConfig, "kubeSocket"> {
+  /** Absent: no socket. */
+  readonly kubeSocket?: string;
+  /** Objects and keys in memory only. Default false: SQLite and files below `dataDir`. */
+  readonly inMemory?: boolean;
+  /** Fake engines with these scripts in place of native ones: no network, no DNS, no proxy; needs neither root nor Linux. */
+  readonly fake?: FakeEngineOptions;
+}
+
+/** A running instance with everything in this process. */
 export interface Instance {
-  readonly kubeconfigPath: string;
+  /** Text of the admin's kubeconfig; absent when the TCP listener is off. */
+  readonly kubeconfig: string | undefined;
   /** `https://127.0.0.1:6443`; absent when the TCP listener is off. */
   readonly apiAddress: string | undefined;
-  /** Ends the process's part; workloads go on. */
-  stop(): Promise<void>;
+  /** Calls as the cluster's admin, inside the process. */
+  readonly transport: Transport;
+  readonly client: Client;
+  readonly informers: Informers;
+  /** By node. */
+  readonly engines: ReadonlyMap<string, Engine>;
+  readonly fakeEngines: ReadonlyMap<string, FakeEngine>;
+  /** Resolves when every node is registered and works on its pods. */
+  readonly nodesStarted: Promise<unknown>;
+  /** Keeps the process alive by the listeners (true), or not (false; the default for what is embedded). */
+  holdProcess(hold: boolean): void;
+  /**
+   * Ends the process's part; workloads go on, unless `purge` asks to remove all that the instance made on the host:
+   * containers, mounts, interfaces, rules, control groups. Objects in the data directory stay in any case.
+   */
+  stop(options?: { purge?: boolean }): Promise<void>;
 }
 
 export interface InstanceDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Bearer tokens that are accepted besides those of ServiceAccounts. */
+  readonly tokens?: readonly TokenAuthenticator[];
 }
 
 /** `<run>/slimd.pid` */
@@ -51,34 +85,49 @@ export function lockPathOf(config: Pick<InstanceConfig, "runDir">): string {
   return join(config.runDir, "slimd.pid");
 }
 
+interface Booting {
+  readonly settings: InstanceSettings;
+  readonly deps: Required<InstanceDeps>;
+  readonly network: InstanceNetwork;
+  /** The nodes' address. */
+  readonly uplink: string;
+  readonly nodes: readonly { readonly name: string; readonly engine: Engine; readonly fake?: FakeEngine }[];
+  /** What was begun, to be undone in reverse. */
+  readonly begun: AsyncDisposableStack;
+  /** Whether what is undone takes the workloads with it. */
+  readonly ending: { purge: boolean };
+}
+
 /**
- * Boots in the order: lock, addresses, store, keys, API server, listeners, engine, kubelet, scheduler, controllers; stops in
- * reverse. A start that fails half-way takes back what it began.
+ * Boots in the order: lock, addresses, store, keys, engines, API server, listeners, scheduler, controllers, DNS, proxy, nodes;
+ * stops in reverse. A start that fails half-way takes back what it began.
  * @throws CodedError in words for a person
  */
-export async function startInstance(config: InstanceConfig, deps: InstanceDeps): Promise<Instance> {
-  const clock = deps.clock ?? systemClock;
-  const random = deps.random ?? systemRandom;
-  const { logger } = deps;
+export async function startInstance(settings: InstanceSettings, given: InstanceDeps): Promise<Instance> {
+  const deps = { clock: systemClock, random: systemRandom, tokens: [], ...given };
+  const { clock, logger } = deps;
   const begin = clock.monotonic();
-  await using unwinding = new AsyncDisposableStack();
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  unwinding.use(await takeLock(lockPathOf(config)));
-  const [network, uplink] = await Promise.all([chooseNetwork(config.dataDir), uplinkAddress()]);
-  const nodeNames = namesOfNodes(config);
-  const opening = openEngines(config, nodeNames, network, { clock, random, logger });
+  await using begun = new AsyncDisposableStack();
+  // without a database nothing could ever take over the workloads
+  const ending = { purge: settings.inMemory === true };
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  begun.use(await takeLock(lockPathOf(settings)));
+  const { network, uplink } = await takeAddresses(settings, begun, ending);
+  const names = namesOfNodes(settings);
+  const opening = openEngines(settings, names, network, deps);
   // looked at below, after what can be done meanwhile
   opening.catch(() => {});
-  const store = unwinding.use(await createSqliteStore(join(config.dataDir, "slim.db")));
-  const pki = loadOrCreatePki(join(config.dataDir, "pki"), {
-    clock,
-    ips: [network.hostAddress, network.kubernetesServiceIP, uplink, config.kubeApiAddress.host].filter(Boolean),
+  const store = begun.use(await openStore(settings));
+  const pki = loadOrCreatePki(settings.inMemory ? undefined : join(settings.dataDir, "pki"), {
+    // certificates are for programs outside, whose time is not ours to choose
+    clock: systemClock,
+    ips: [network.hostAddress, network.kubernetesServiceIP, uplink, settings.kubeApiAddress.host].filter(Boolean),
   });
 
   let address = `${network.hostAddress}:6443`;
   const connectors = new Map<string, NodeConnector>();
   const plane = createControlPlane(
-    { store, clock, random, logger },
+    { ...deps, store },
     {
       serviceCIDR: network.serviceCIDR,
       serviceAccountKey: pki.serviceAccountKey,
@@ -87,166 +136,182 @@ export async function startInstance(config: InstanceConfig, deps: InstanceDeps):
       connector: (node) => connectors.get(node),
     },
   );
-  const engines = await opening;
-  for (const engine of engines.values()) unwinding.use(engine);
-  const listener = unwinding.use(
-    createInstanceListener(plane, { clock, logger, engine: [...engines.values()][0], config, network }),
-  );
-  const port = await listen(listener, config, network, pki);
+  const nodes = await opening;
+  for (const { engine } of nodes) begun.use(engine);
+  const boot: Booting = { settings, deps, network, uplink, nodes, begun, ending };
+  const listener = begun.use(createInstanceListener(plane, { ...deps, engine: nodes[0]?.engine }, settings, network));
+  const port = await listenTcp(listener, settings, settings.fake ? undefined : network.hostAddress, pki);
   if (port !== undefined) address = `${network.hostAddress}:${port}`;
-  await mkdir(config.runDir, { recursive: true, mode: 0o711 });
-  await listener.listenLocal(config.kubeSocket, ADMIN);
+  if (settings.kubeSocket !== undefined) {
+    await mkdir(settings.runDir, { recursive: true, mode: 0o711 });
+    await listener.listenLocal(settings.kubeSocket, ADMIN);
+  }
+  const host = settings.kubeApiAddress.host || "127.0.0.1";
+  const apiAddress = port === undefined ? undefined : `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const config = apiAddress && kubeconfig({ server: apiAddress, caCertificate: pki.caCertificate, user: pki.admin });
+  if (config && !settings.inMemory) writePrivateFile(join(settings.dataDir, "kubeconfig"), config);
 
   const loopback = plane.clientAs(LOOPBACK, "slim");
   await bootstrapObjects(loopback, network, port ?? 6443);
-  const informers = unwinding.use(plane.informersOf(loopback));
-  const recorder = (component: string) => createRecorder({ client: loopback, clock, logger }, { component });
-  unwinding.use(startScheduler({ client: loopback, informers, clock, random, logger }));
-  unwinding.use(
+  const informers = begun.use(plane.informersOf(loopback));
+  startControl(boot, loopback, informers, pki.caCertificate);
+  if (!settings.fake && nodes.length > 0) await startNetwork(boot, informers);
+  const nodesStarted = Promise.all(startNodes(boot, plane, connectors));
+  nodesStarted.catch(() => {}); // told by whoever waits for it, and logged
+  logger.info("started", { milliseconds: Math.round(clock.monotonic() - begin), nodes: names.join() });
+  return runningInstance(boot, plane, listener, { config, apiAddress, nodesStarted });
+}
+
+function runningInstance(
+  { nodes, begun, ending }: Booting,
+  plane: ControlPlane,
+  listener: Listener,
+  told: { config: string | undefined; apiAddress: string | undefined; nodesStarted: Promise<unknown> },
+): Instance {
+  const running = begun.move();
+  const client = plane.clientAs(ADMIN, "slim");
+  return {
+    kubeconfig: told.config,
+    apiAddress: told.apiAddress,
+    transport: plane.transportAs(ADMIN),
+    client,
+    informers: running.use(plane.informersOf(client)),
+    engines: new Map(nodes.map(({ name, engine }) => [name, engine])),
+    fakeEngines: new Map(nodes.flatMap(({ name, fake }) => (fake ? [[name, fake] as const] : []))),
+    nodesStarted: told.nodesStarted,
+    holdProcess: (hold) => listener.holdProcess(hold),
+    async stop(options) {
+      ending.purge ||= options?.purge === true;
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** The addresses of the instance; those of a fake one exist nowhere, so that all may have the same. */
+async function takeAddresses(
+  settings: InstanceSettings,
+  begun: AsyncDisposableStack,
+  ending: Booting["ending"],
+): Promise<{ network: InstanceNetwork; uplink: string }> {
+  if (settings.fake) return { network: FAKE_NETWORK, uplink: FAKE_NETWORK.hostAddress };
+  const [network, uplink] = await Promise.all([chooseNetwork(settings.dataDir), uplinkAddress()]);
+  begun.defer(async () => {
+    if (ending.purge) await removeHostAddress(network.hostAddress);
+  });
+  return { network, uplink };
+}
+
+async function openStore(settings: InstanceSettings): Promise<Store> {
+  if (settings.inMemory) return createMemoryStore();
+  const { createSqliteStore } = await import("../store/sqlite/mod.ts");
+  return createSqliteStore(join(settings.dataDir, "slim.db"));
+}
+
+async function openEngines(
+  settings: InstanceSettings,
+  names: readonly string[],
+  network: InstanceNetwork,
+  deps: Required<InstanceDeps>,
+): Promise<Booting["nodes"]> {
+  const { fake } = settings;
+  if (fake)
+    return names.map((name, index) => {
+      const engine = openFakeEngine(fake, index, network, deps);
+      return { name, engine, fake: engine };
+    });
+  const engines = await openAll(names.map((_, index) => openEngine(settings, index, network, deps)));
+  return names.map((name, index) => ({ name, engine: engines[index]! }));
+}
+
+/** Name of the host, or the one that is set; further nodes get a number. Node names are DNS names. */
+function namesOfNodes(settings: InstanceSettings): string[] {
+  const base =
+    (settings.nodeName ?? hostname())
+      .toLowerCase()
+      .replace(/[^a-z0-9.-]/g, "-")
+      .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, "") || "slim";
+  return Array.from({ length: settings.nodes }, (_, i) => (i === 0 ? base : `${base}-${i + 1}`));
+}
+
+function startControl({ settings, deps, begun }: Booting, client: Client, informers: Informers, rootCA: string): void {
+  const recorder = (component: string) => createRecorder({ ...deps, client }, { component });
+  begun.use(startScheduler({ ...deps, client, informers }));
+  begun.use(
     startControllers(
-      { client: loopback, informers, clock, random, logger, recorder },
+      { ...deps, client, informers, recorder },
       {
-        rootCA: pki.caCertificate,
+        rootCA,
         localPath: {
-          root: join(config.dataDir, "local-path"),
+          root: join(settings.dataDir, "local-path"),
           removeDirectory: (path) => rm(path, { recursive: true, force: true }),
         },
       },
     ),
   );
-  const kubeconfigPath = join(config.dataDir, "kubeconfig");
-  const apiAddress =
-    port === undefined ? undefined : `https://${bracketed(config.kubeApiAddress.host || "127.0.0.1")}:${port}`;
-  if (apiAddress)
-    writeKubeconfig(kubeconfigPath, { server: apiAddress, caCertificate: pki.caCertificate, user: pki.admin });
-  if (engines.size > 0) {
-    unwinding.use(
-      await startDns(
-        { informers, clock, logger: logger.child({ part: "dns" }) },
-        { address: network.hostAddress, upstream: await hostResolvers(network.dnsServiceIP) },
-      ),
-    );
-  }
-  if (engines.size > 0)
-    unwinding.use(
-      startProxy(
-        { informers, clock, logger: logger.child({ part: "proxy" }) },
-        { ...proxyPlace(config, network), nodes: nodeNames },
-      ),
-    );
-  for (const [index, [nodeName, engine]] of [...engines].entries()) {
-    const client = plane.clientAs({ ...nodeUser(nodeName), groups: LOOPBACK.groups }, "kubelet");
-    const node = unwinding.use(
+}
+
+/** Cluster DNS and Services, on the addresses of the instance. */
+async function startNetwork({ settings, deps, network, nodes, begun, ending }: Booting, informers: Informers) {
+  const [{ startDns }, { removeProxy, startProxy }] = await Promise.all([import("#dns"), import("#proxy")]);
+  const { clock, logger } = deps;
+  begun.use(
+    await startDns(
+      { informers, clock, logger: logger.child({ part: "dns" }) },
+      { address: network.hostAddress, upstream: await hostResolvers(network.dnsServiceIP) },
+    ),
+  );
+  const place = proxyPlace(settings, network);
+  begun.defer(async () => {
+    if (ending.purge) await removeProxy(place);
+  });
+  begun.use(
+    startProxy(
+      { informers, clock, logger: logger.child({ part: "proxy" }) },
+      { ...place, nodes: nodes.map((node) => node.name) },
+    ),
+  );
+}
+
+function startNodes(
+  { settings, deps, network, uplink, nodes, begun, ending }: Booting,
+  plane: ControlPlane,
+  connectors: Map<string, NodeConnector>,
+): Promise<void>[] {
+  return nodes.map(({ name, engine, fake }, index) => {
+    const client = plane.clientAs({ ...nodeUser(name), groups: LOOPBACK.groups }, "kubelet");
+    const dataDir = nodeDir(settings.dataDir, index);
+    begun.defer(async () => {
+      if (ending.purge) await removeWorkloads(engine, dataDir);
+    });
+    const node = begun.use(
       startNode(
         {
+          ...deps,
           client,
-          informers: unwinding.use(plane.informersOf(client)),
+          informers: begun.use(plane.informersOf(client)),
           engine,
-          clock,
-          random,
-          logger: logger.child({ node: nodeName }),
+          logger: deps.logger.child({ node: name }),
+          ...(fake ? { dial: (host, port) => fake.dial(host, port) } : {}),
         },
         {
-          nodeName,
-          dataDir: nodeDir(config.dataDir, index),
+          nodeName: name,
+          dataDir,
           nodeIP: uplink,
           podCIDR: nodeCIDR(network, index),
           clusterDNS: network.dnsServiceIP,
         },
       ),
     );
-    connectors.set(nodeName, node.connector);
-  }
-  logger.info("started", { milliseconds: Math.round(clock.monotonic() - begin), nodes: nodeNames.join() });
-  const running = unwinding.move();
-  return { kubeconfigPath, apiAddress, stop: () => running.disposeAsync() };
-}
-
-function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
-}
-
-/** Name of the host, or the one that is set; further nodes get a number. Node names are DNS names. */
-function namesOfNodes(config: InstanceConfig): string[] {
-  const base =
-    (config.nodeName ?? hostname())
-      .toLowerCase()
-      .replace(/[^a-z0-9.-]/g, "-")
-      .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, "") || "slim";
-  return Array.from({ length: config.nodes }, (_, i) => (i === 0 ? base : `${base}-${i + 1}`));
-}
-
-/** All engines at once. When one can't be opened, the others are closed. */
-async function openEngines(
-  config: InstanceConfig,
-  names: readonly string[],
-  network: InstanceNetwork,
-  deps: { clock: Clock; random: Random; logger: Logger },
-): Promise<Map<string, Engine>> {
-  const opened = await Promise.allSettled(names.map((_, index) => openEngine(config, index, network, deps)));
-  const failed = opened.find((one) => one.status === "rejected");
-  if (!failed) return new Map(names.map((name, i) => [name, (opened[i] as PromiseFulfilledResult<Engine>).value]));
-  for (const one of opened) if (one.status === "fulfilled") await one.value[Symbol.asyncDispose]();
-  throw failed.reason;
-}
-
-function createInstanceListener(
-  plane: ControlPlane,
-  {
-    clock,
-    logger,
-    engine,
-    config,
-    network,
-  }: { clock: Clock; logger: Logger; engine: Engine | undefined; config: InstanceConfig; network: InstanceNetwork },
-): Listener {
-  const started = clock.now();
-  const engineApi =
-    engine &&
-    createEngineApi({
-      engine,
-      logger,
-      info: () => ({
-        pid: process.pid,
-        startedAt: new Date(started).toISOString(),
-        memoryMiB: Math.round(process.memoryUsage().rss / 2 ** 20),
-        network,
-        version: "v1.36.3+slim",
-        api: config.kubeApi ? `${config.kubeApiAddress.host}:${config.kubeApiAddress.port}` : "off",
-      }),
-      readLog: (container, options, signal) => readContainerLog({ engine, clock }, container, options, signal),
-    });
-  return createListener({
-    clock,
-    logger: logger.child({ part: "listener" }),
-    handle: (request) => plane.server.handle(request),
-    upgrade: createStreaming({ logger: logger.child({ part: "streaming" }), clock }),
-    identify: createIdentify({ tokens: [plane.tokens.authenticator], authorizer: plane.authorizer }),
-    ...(engineApi ? { raw: { prefix: "/engine/v1/", handle: engineApi } } : {}),
+    connectors.set(name, node.connector);
+    return node.started;
   });
 }
 
-/** The TCP listeners: where the user wants it, and at the host's address in the pod network, for pods. Gives the port. */
-async function listen(
-  listener: Listener,
-  config: InstanceConfig,
-  network: InstanceNetwork,
-  pki: Pki,
-): Promise<number | undefined> {
-  if (!config.kubeApi) return undefined;
-  const { host, port } = config.kubeApiAddress;
-  const tls = { cert: pki.serving.cert, key: pki.serving.key, clientCa: pki.caCertificate };
-  try {
-    const bound = await listener.listenTls({ host: host || "0.0.0.0", port, ...tls });
-    if (host !== "" && host !== "0.0.0.0" && host !== "::")
-      await listener.listenTls({ host: network.hostAddress, port: bound.port, ...tls });
-    return bound.port;
-  } catch (cause) {
-    if (!hasCode(cause, "EADDRINUSE", "EADDRNOTAVAIL", "EACCES")) throw cause;
-    const why = hasCode(cause, "EADDRINUSE") ? "another program listens there" : (cause as Error).message;
-    throw new CodedError("address-unavailable", `the API can't be served at ${host}:${port}: ${why}`, {
-      cause,
-      hint: "Choose another address with SLIM_KUBE_API_ADDR (port 0 takes a free one).",
-    });
-  }
+/** Containers and all that belongs to them, and the volumes, which are the kubelet's. */
+export async function removeWorkloads(engine: Engine, dataDir: string): Promise<void> {
+  await engine.purge();
+  const pods = join(dataDir, "pods");
+  // file systems in memory are still mounted below the pods' directories
+  await engine.mounts.unmount(pods);
+  await rm(pods, { recursive: true, force: true });
 }

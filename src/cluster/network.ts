@@ -21,6 +21,15 @@ export interface InstanceNetwork {
   readonly dnsServiceIP: string;
 }
 
+/** Addresses that stand in objects only: nothing listens there, and no packet is ever sent there. */
+export const FAKE_NETWORK: InstanceNetwork = {
+  clusterCIDR: "10.244.0.0/16",
+  serviceCIDR: "10.96.0.0/16",
+  hostAddress: "127.0.0.1",
+  kubernetesServiceIP: "10.96.0.1",
+  dnsServiceIP: "10.96.0.10",
+};
+
 /** Second bytes of 10.0.0.0/8 that are tried, in pairs; the usual kubeadm values (10.244, 10.96) belong to others. */
 const FIRST = 130;
 const LAST = 250;

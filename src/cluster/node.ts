@@ -13,6 +13,7 @@ import {
   createNodeConnector,
   createObjectCache,
   createVolumeManager,
+  type Dial,
   type Kubelet,
   type NodeServices,
   type ReadLogOptions,
@@ -27,6 +28,8 @@ export interface NodeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** How probes reach pods. Default: the network. */
+  readonly dial?: Dial;
 }
 
 export interface NodeSettings {
@@ -76,7 +79,7 @@ export function startNode(deps: NodeDeps, settings: NodeSettings): RunningNode {
     },
   );
   const running = createKubelet(
-    { client, informers, engine, clock, random, logger, volumes, configs },
+    { ...deps, volumes, configs },
     { nodeName: settings.nodeName, nodeIPs: [settings.nodeIP], podCIDR: settings.podCIDR, dataDir: settings.dataDir },
   );
   kubelet = running;

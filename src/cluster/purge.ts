@@ -1,11 +1,10 @@
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { CodedError, hasCode, silentLogger, systemClock, systemRandom } from "#base";
 import { removeProxy } from "#proxy";
 import type { InstanceConfig } from "./config.ts";
 import { nodeDir, openEngine } from "./engines.ts";
 import { holderOf, takeLock } from "./instance-lock.ts";
-import { lockPathOf } from "./instance.ts";
+import { lockPathOf, removeWorkloads } from "./instance.ts";
 import { keptNetwork, proxyPlace, removeHostAddress } from "./network.ts";
 
 /** Time in which slimd may end in order, milliseconds. */
@@ -52,11 +51,7 @@ export async function purgeInstance(config: InstanceConfig, options: { data: boo
         random: systemRandom,
         logger: silentLogger,
       });
-      await engine.purge();
-      // volumes are the kubelet's: file systems in memory are still mounted below the pods' directories
-      const pods = join(nodeDir(config.dataDir, index), "pods");
-      await engine.mounts.unmount(pods);
-      await rm(pods, { recursive: true, force: true });
+      await removeWorkloads(engine, nodeDir(config.dataDir, index));
     }
     await removeProxy(proxyPlace(config, network));
     await removeHostAddress(network.hostAddress);

@@ -73,6 +73,8 @@ export interface Listener extends AsyncDisposable {
    * @throws CodedError `in-use` when another process serves it
    */
   listenLocal(path: string, user: UserInfo): Promise<void>;
+  /** Whether the open listeners, and later ones, keep the process alive. Default: they do, as servers of `node:http`. */
+  holdProcess(hold: boolean): void;
   /** Ends watches and streams, lets running requests finish for up to `graceMs` (default 2,000), then cuts what is left. */
   close(graceMs?: number): Promise<void>;
 }
@@ -117,7 +119,9 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions = {}
       });
     });
     servers.add(server);
+    if (!holding) server.unref();
   };
+  let holding = true;
 
   const listener: Listener = {
     async listenTls({ host, port, cert, key, clientCa }) {
@@ -145,6 +149,10 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions = {}
       if (pipe) return;
       chmodSync(path, 0o600);
       locals.add(path);
+    },
+    holdProcess(hold) {
+      holding = hold;
+      for (const server of servers) hold ? server.ref() : server.unref();
     },
     async close(graceMs = 2000) {
       const closed = [...servers].map((server) => new Promise((resolve) => server.close(resolve)));

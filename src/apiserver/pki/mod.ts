@@ -7,4 +7,5 @@ export {
   type Subject,
 } from "./certificate.ts";
 export { kubeconfig, type KubeconfigOptions, writeKubeconfig } from "./kubeconfig.ts";
+export { writePrivateFile } from "./files.ts";
 export { loadOrCreatePki, type Pki, type PkiOptions } from "./pki.ts";

@@ -289,17 +289,19 @@ function fakeSession(
   };
 }
 
-/** Pod addresses `<network>.a.b`, lowest free one first, .0 and .1 left out. */
-function createAddresses(network: string): { take(): string; release(ip: string): void } {
+/** Pod addresses below a prefix of two or three numbers, lowest free one first, .0 and .1 left out. */
+function createAddresses(prefix: string): { take(): string; release(ip: string): void } {
+  const numbers = prefix.split(".").length;
   const free: number[] = [];
   let next = 2;
   return {
     take() {
       const number = free.shift() ?? next++;
-      return `${network}.${Math.floor(number / 250)}.${(number % 250) + (number < 250 ? 0 : 2)}`;
+      if (numbers === 3) return `${prefix}.${number}`;
+      return `${prefix}.${Math.floor(number / 250)}.${(number % 250) + (number < 250 ? 0 : 2)}`;
     },
     release(ip) {
-      const [a = 0, b = 0] = ip.split(".").slice(2).map(Number);
+      const [a = 0, b = 0] = numbers === 3 ? [0, Number(ip.split(".")[3])] : ip.split(".").slice(2).map(Number);
       free.push(a * 250 + b - (a > 0 ? 2 : 0));
     },
   };

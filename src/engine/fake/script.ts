@@ -67,7 +67,7 @@ export interface FakeEngineOptions {
   sandbox?(config: SandboxConfig): { error?: string; afterMs?: number } | undefined;
   /** References that are there from the start. Default `slim/busybox:latest`, `nebula/pause:slim`. */
   readonly images?: readonly (string | FakeImage)[];
-  /** First three numbers of pod addresses. Default `10.244`: 10.244.0.2, … */
+  /** First two or three numbers of pod addresses. Default `10.244`: 10.244.0.2, … */
   readonly network?: string;
   /** True: logs are written to `logPath` as a real engine does. Default: kept in memory, see `FakeEngine.output`. */
   readonly logFiles?: boolean;

@@ -31,9 +31,12 @@ export interface Monitored {
  * business whether this process lives on. @throws Error with what the runtime said
  */
 export async function startMonitor(launcher: Launcher, options: MonitorOptions): Promise<Monitored> {
-  mkdirSync(join(options.persist, options.id), { recursive: true });
+  const directory = join(options.persist, options.id);
+  mkdirSync(directory, { recursive: true });
   const child = launcher.launch(options.conmon, conmonArguments(options), {
     channels: ["null", "null", "read", "read", "write"],
+    // conmon leaves a file `oom` in its working directory, which else is that of the program that embeds the engine
+    cwd: directory,
     env: {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       _OCI_SYNCPIPE: "3",

@@ -15,14 +15,17 @@ export interface Launched {
   readonly exited: Promise<number>;
 }
 
+export interface LaunchOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly channels: readonly Channel[];
+  /** Default: this process's own. */
+  readonly cwd?: string;
+}
+
 /** Starts programs whose course is followed: monitors and execs. */
 export interface Launcher extends Disposable {
   /** At most eight channels. @throws Error when the program can't be started */
-  launch(
-    program: string,
-    args: readonly string[],
-    options: { env: Readonly<Record<string, string>>; channels: readonly Channel[] },
-  ): Launched;
+  launch(program: string, args: readonly string[], options: LaunchOptions): Launched;
 }
 
 /** Each program gets a session of its own. None of it keeps this process alive by itself. */
@@ -46,7 +49,7 @@ function bySpawnCall(libc: Libc): Launcher {
   let disposed = false;
   addReaper(reap);
   return {
-    launch(program, args, { env, channels }) {
+    launch(program, args, { env, channels, cwd }) {
       const theirs: number[] = [];
       const streams: (Socket | null)[] = [];
       try {
@@ -66,7 +69,12 @@ function bySpawnCall(libc: Libc): Launcher {
             }),
           );
         }
-        const pid = libc.spawn(program, args, { env, descriptors: theirs, newSession: true });
+        const pid = libc.spawn(program, args, {
+          env,
+          descriptors: theirs,
+          newSession: true,
+          ...(cwd === undefined ? {} : { cwd }),
+        });
         const exited = new Promise<number>((resolve) => running.set(pid, resolve));
         return { pid, streams, exited };
       } catch (error) {
@@ -111,9 +119,10 @@ function aboveChannels(open: () => number): number {
 
 function byNode(): Launcher {
   return {
-    launch(program, args, { env, channels }) {
+    launch(program, args, { env, channels, cwd }) {
       const child = spawn(program, args, {
         env,
+        cwd,
         detached: true,
         stdio: channels.map((channel) => (channel === "null" ? "ignore" : "pipe")),
       });

@@ -144,6 +144,8 @@ export interface SpawnOptions {
   readonly descriptors: readonly number[];
   /** A session of its own: signals to our terminal are not meant for it. */
   readonly newSession: boolean;
+  /** Its working directory; default: ours. */
+  readonly cwd?: string;
 }
 
 /** Larger than these opaque structures are in any libc. */
@@ -170,6 +172,7 @@ function bindSpawn(lib: import("koffi").LibraryHandle): Libc["spawn"] {
   const setMask = check("int posix_spawnattr_setsigmask(void*, void*)");
   const initActions = check("int posix_spawn_file_actions_init(void*)");
   const addDuplicate = check("int posix_spawn_file_actions_adddup2(void*, int, int)");
+  const addChdir = check("int posix_spawn_file_actions_addchdir_np(void*, const char*)");
   const destroyActions = check("int posix_spawn_file_actions_destroy(void*)");
   const attributes = [false, true].map((newSession) => {
     const buffer = Buffer.alloc(OPAQUE_BYTES);
@@ -179,7 +182,7 @@ function bindSpawn(lib: import("koffi").LibraryHandle): Libc["spawn"] {
     setFlags(buffer, POSIX_SPAWN.SETSIGDEF | POSIX_SPAWN.SETSIGMASK | (newSession ? POSIX_SPAWN.SETSID : 0));
     return buffer;
   });
-  return (program, args, { env, descriptors, newSession }) => {
+  return (program, args, { env, descriptors, newSession, cwd }) => {
     const actions = Buffer.alloc(OPAQUE_BYTES);
     initActions(actions);
     try {
@@ -187,6 +190,7 @@ function bindSpawn(lib: import("koffi").LibraryHandle): Libc["spawn"] {
         if (from < descriptors.length) throw new Error(`descriptor ${from} would be overwritten`); // 0 to 2 are always taken, so ours are above
         addDuplicate(actions, from, to);
       });
+      if (cwd !== undefined) addChdir(actions, cwd);
       const pid = Buffer.alloc(4);
       const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
       start(pid, program, actions, attributes[Number(newSession)], [program, ...args, null], [...environment, null]);
