@@ -20,7 +20,7 @@ export interface HttpTransportOptions {
 
 /** Calls over HTTP(S) or a unix socket. `close` ends idle connections. */
 export function createHttpTransport(options: HttpTransportOptions): Transport & { close(): void } {
-  const { module, base } = addressOf(options);
+  const { module, base, tls } = addressOf(options);
   const settings = { keepAlive: true, maxSockets: options.maxSockets ?? 32 };
   const agent = new module.Agent(settings);
   const watchAgent = new module.Agent({ keepAlive: false });
@@ -51,6 +51,20 @@ export function createHttpTransport(options: HttpTransportOptions): Transport & 
 
   return {
     async call(request) {
+      if (/\/(exec|attach|portforward)$/.test(request.path)) {
+        // loaded when it is needed: it costs more than all the rest of the client
+        const { webSocketSession } = await import("./websocket-session.ts");
+        const session = webSocketSession(
+          {
+            server: options.server,
+            ...("socketPath" in base ? { socketPath: base.socketPath } : {}),
+            tls,
+            headers: options.token ? { authorization: `Bearer ${options.token}` } : {},
+          },
+          request,
+        );
+        return { code: 101, headers: {}, body: { kind: "session", session } };
+      }
       const response = await send(request);
       const code = response.statusCode ?? 0;
       const headers = flatten(response.headers);
@@ -76,10 +90,11 @@ export function createHttpTransport(options: HttpTransportOptions): Transport & 
 }
 
 function addressOf(options: HttpTransportOptions) {
-  if (options.server.startsWith("unix:")) return { module: http, base: { socketPath: options.server.slice(5) } };
+  if (options.server.startsWith("unix:"))
+    return { module: http, base: { socketPath: options.server.slice(5) }, tls: {} };
   const url = new URL(options.server);
-  const at = { host: url.hostname, port: url.port || (url.protocol === "http:" ? 80 : 443) };
-  if (url.protocol === "http:") return { module: http, base: at };
+  const at = { host: url.hostname.replace(/^\[|\]$/g, ""), port: url.port || (url.protocol === "http:" ? 80 : 443) };
+  if (url.protocol === "http:") return { module: http, base: at, tls: {} };
   const tls = {
     ...(options.ca ? { ca: options.ca } : {}),
     ...(options.cert ? { cert: options.cert } : {}),
@@ -87,7 +102,7 @@ function addressOf(options: HttpTransportOptions) {
     ...(options.serverName ? { servername: options.serverName } : {}),
     rejectUnauthorized: !options.insecure,
   };
-  return { module: https as unknown as typeof http, base: { ...at, ...tls } };
+  return { module: https as unknown as typeof http, base: { ...at, ...tls }, tls };
 }
 
 function bodyOf(request: ApiRequest): Buffer | undefined {

@@ -1,13 +1,12 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
-import { messageOf } from "#base";
+import { type Channels, createChannels, messageOf } from "#base";
 import type { Session } from "#kinds";
 import type { UpgradeRequest } from "../listen/mod.ts";
 import { forwardError } from "./port-forward.ts";
 import { type CommandChannels, runCommand, statusText, terminalSize } from "./remote-command.ts";
 import { serveSpdyPortForward } from "./spdy/port-forward.ts";
 import type { StreamingDeps } from "./streaming.ts";
-import { type Channels, createChannels } from "./websocket-channels.ts";
 
 const COMMAND_PROTOCOLS = [
   "v5.channel.k8s.io",

@@ -9,11 +9,13 @@ const CLOSE = 255;
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/ and KEP-4006
  */
 export interface Channels {
-  /** What the client sends on `channel`. Reading slowly slows the client down. */
+  /** What the peer sends on `channel`. Reading slowly slows the peer down. */
   readable(channel: number): Readable;
   /** Writes go out as messages of `channel`; a write is done when the socket has taken it. */
   writable(channel: number): Writable;
   send(channel: number, data: Uint8Array): Promise<void>;
+  /** Tells the peer that nothing more comes on `channel` (protocol v5). */
+  end(channel: number): Promise<void>;
   close(): Promise<void>;
   readonly closed: Promise<void>;
 }
@@ -65,6 +67,7 @@ export function createChannels(socket: WebSocket, options: { base64: boolean }):
           : Buffer.concat([Buffer.from([channel]), data], data.length + 1);
         socket.send(frame, (error) => (error ? reject(error) : resolve()));
       }),
+    end: (channel) => channels.send(CLOSE, Uint8Array.of(channel)),
     async close() {
       socket.close(1000);
       await closed;
