@@ -11,7 +11,8 @@ const rooms = {
   proxy: ["client", "kinds", "base"],
   dns: ["client", "kinds", "base"],
   kubelet: ["client", "engine", "kinds", "base"],
-  cli: ["cluster", "client", "kinds", "base"],
+  diagnosis: ["client", "kinds", "base"],
+  cli: ["cluster", "diagnosis", "client", "kinds", "base"],
 };
 const forbidden = Object.entries(rooms).map(([room, allowed]) => ({
   name: `${room}-imports-only-${allowed.join("-") || "nothing"}`,

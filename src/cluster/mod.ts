@@ -3,4 +3,3 @@ export { type Instance, type InstanceDeps, lockPathOf, startInstance } from "./i
 export { holderOf } from "./instance-lock.ts";
 export { type Applied, applyObjects, parseManifest, readManifests } from "./manifests.ts";
 export { purgeInstance, stopDaemon } from "./purge.ts";
-export { type Readiness, readinessOf } from "./readiness.ts";

@@ -1,15 +1,8 @@
 import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Applied,
-  applyObjects,
-  purgeInstance,
-  readConfig,
-  readinessOf,
-  readManifests,
-  stopDaemon,
-} from "#cluster";
+import { type Applied, applyObjects, purgeInstance, readConfig, readManifests, stopDaemon } from "#cluster";
+import { readinessOf } from "#diagnosis";
 import type { ApiObject } from "#kinds";
 import { type DaemonConnection, ensureDaemon, isServing, connect } from "../daemon.ts";
 import { EXIT, ExitError, readStdin } from "../program.ts";
