@@ -125,6 +125,7 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
   });
 
   let address = `${network.hostAddress}:6443`;
+  let bootstrapped = false;
   const connectors = new Map<string, NodeConnector>();
   const plane = createControlPlane(
     { ...deps, store },
@@ -132,7 +133,9 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
       serviceCIDR: network.serviceCIDR,
       serviceAccountKey: pki.serviceAccountKey,
       serverAddress: () => address,
-      health: {},
+      health: {
+        ready: { "poststarthook/bootstrap-objects": () => (bootstrapped ? undefined : "not all are there yet") },
+      },
       connector: (node) => connectors.get(node),
     },
   );
@@ -153,6 +156,7 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
 
   const loopback = plane.clientAs(LOOPBACK, "slim");
   await bootstrapObjects(loopback, network, port ?? 6443);
+  bootstrapped = true;
   const informers = begun.use(plane.informersOf(loopback));
   startControl(boot, loopback, informers, pki.caCertificate);
   if (!settings.fake && nodes.length > 0) await startNetwork(boot, informers);
