@@ -1,12 +1,10 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
-import http from "node:http";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Client, createClient, createHttpTransport } from "#client";
 import { CodedError, hasCode, systemClock } from "#base";
-import { type Status, StatusError } from "#kinds";
 import { type InstanceConfig, lockPathOf, holderOf } from "#cluster";
 
 /** A client of the daemon over its socket; `close` lets the process end. */
@@ -24,39 +22,14 @@ export function connect(config: InstanceConfig): DaemonConnection {
   return {
     client: createClient(transport, { userAgent: "slim" }),
     async pipe(path, query, to) {
-      const response = await raw(config, "GET", `${path}?${new URLSearchParams(query)}`);
-      await pipeline(response, to, { end: false });
+      await pipeline(await transport.stream("GET", `${path}?${new URLSearchParams(query)}`), to, { end: false });
     },
     async upload(path, from) {
-      const response = await raw(config, "POST", path, from);
+      const response = await transport.stream("POST", path, from);
       return JSON.parse((await response.toArray()).join(""));
     },
     close: () => transport.close(),
   };
-}
-
-/** A call with a streamed body in either direction. */
-async function raw(
-  config: InstanceConfig,
-  method: string,
-  path: string,
-  from?: Readable,
-): Promise<http.IncomingMessage> {
-  const request = http.request({
-    socketPath: config.kubeSocket,
-    method,
-    path,
-    headers: { "content-type": "application/octet-stream" },
-  });
-  const answer = new Promise<http.IncomingMessage>((resolve, reject) =>
-    request.on("response", resolve).on("error", reject),
-  );
-  const sent = from ? pipeline(from, request) : Promise.resolve(void request.end());
-  // an upload that is refused half-way answers before it has read all
-  sent.catch(() => {});
-  const response = await answer;
-  if ((response.statusCode ?? 500) < 400) return response;
-  throw new StatusError(JSON.parse((await response.toArray()).join("")) as Status);
 }
 
 export async function isServing(connection: DaemonConnection): Promise<boolean> {

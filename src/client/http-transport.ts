@@ -1,6 +1,8 @@
 import http from "node:http";
 import https from "node:https";
-import { type ApiRequest, failure, type WatchEvent, type WatchSink } from "#kinds";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type ApiRequest, failure, type Status, StatusError, type WatchEvent, type WatchSink } from "#kinds";
 import type { Transport } from "./transport.ts";
 
 export interface HttpTransportOptions {
@@ -18,8 +20,15 @@ export interface HttpTransportOptions {
   maxSockets?: number;
 }
 
-/** Calls over HTTP(S) or a unix socket. `close` ends idle connections. */
-export function createHttpTransport(options: HttpTransportOptions): Transport & { close(): void } {
+export interface HttpTransport extends Transport {
+  /** A call whose bodies are streamed both ways. @throws StatusError */
+  stream(method: string, path: string, from?: Readable): Promise<Readable>;
+  /** Ends idle connections. */
+  close(): void;
+}
+
+/** Calls over HTTP(S), a unix socket or a named pipe. */
+export function createHttpTransport(options: HttpTransportOptions): HttpTransport {
   const { module, base, tls } = addressOf(options);
   const settings = { keepAlive: true, maxSockets: options.maxSockets ?? 32 };
   const agent = new module.Agent(settings);
@@ -81,6 +90,28 @@ export function createHttpTransport(options: HttpTransportOptions): Transport & 
       const bytes = await readAll(response);
       if (!type.includes("json")) return { code, headers, body: { kind: "bytes", bytes, contentType: type } };
       return { code, headers, body: { kind: "object", object: JSON.parse(bytes.toString("utf8")), json: () => bytes } };
+    },
+    async stream(method, path, from) {
+      const outgoing = module.request({
+        ...base,
+        agent: watchAgent,
+        method,
+        path,
+        headers: {
+          "content-type": "application/octet-stream",
+          ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
+        },
+      });
+      const answer = new Promise<http.IncomingMessage>((resolve, reject) => {
+        outgoing.on("response", resolve);
+        outgoing.on("error", (cause) => reject(unreachable(options.server, cause)));
+      });
+      if (from)
+        pipeline(from, outgoing).catch(() => undefined); // an upload that is refused half-way is answered before it was read
+      else outgoing.end();
+      const response = await answer;
+      if ((response.statusCode ?? 500) < 400) return response;
+      throw refusal(response.statusCode ?? 500, await readAll(response));
     },
     close() {
       agent.destroy();
@@ -158,6 +189,17 @@ function readFrames(response: http.IncomingMessage, sink: WatchSink): { stop(): 
       response.destroy();
     },
   };
+}
+
+function refusal(code: number, bytes: Buffer): StatusError {
+  const text = bytes.toString("utf8");
+  try {
+    const status = JSON.parse(text) as Status;
+    if (status.kind === "Status") return new StatusError(status);
+  } catch {
+    // an answer that is no Status: told as it is
+  }
+  return failure(code, "InternalError", text || `the server answered ${code}`);
 }
 
 function unreachable(server: string, cause: Error & { code?: string }): Error {

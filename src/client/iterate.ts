@@ -28,9 +28,13 @@ export async function* iterateWatch<T>(
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
       ...(signal ? { signal } : {}),
     });
-    for (const object of list.items) yield { type: "ADDED", object };
+    for (const object of list.items) {
+      yield { type: "ADDED", object };
+      if (signal?.aborted) return;
+    }
     from = list.metadata.resourceVersion;
   }
+  if (signal?.aborted) return;
   const queue = createQueue<WatchEvent<DeepReadonly<T>>>();
   const abort = () => queue.end();
   const watch = client.watch(resource, {
