@@ -3,13 +3,14 @@ import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Client, createClient, createHttpTransport } from "#client";
+import { type Client, createClient, createHttpTransport, type Transport } from "#client";
 import { CodedError, hasCode, systemClock } from "#base";
 import { type InstanceConfig, lockPathOf, holderOf } from "#cluster";
 
 /** A client of the daemon over its socket; `close` lets the process end. */
 export interface DaemonConnection {
   readonly client: Client;
+  readonly transport: Transport;
   /** Copies the body of a GET to `to` as it comes. @throws StatusError */
   pipe(path: string, query: Readonly<Record<string, string>>, to: Writable): Promise<void>;
   /** POSTs a stream and gives the answer's object. @throws StatusError */
@@ -21,6 +22,7 @@ export function connect(config: InstanceConfig): DaemonConnection {
   const transport = createHttpTransport({ server: `unix:${config.kubeSocket}` });
   return {
     client: createClient(transport, { userAgent: "slim" }),
+    transport,
     async pipe(path, query, to) {
       await pipeline(await transport.stream("GET", `${path}?${new URLSearchParams(query)}`), to, { end: false });
     },

@@ -121,7 +121,7 @@ function imageCause(view: View, reason: string, waiting: string): Cause {
       `the registry does not let the image "${image}" of ${where} be pulled: access is denied, or there is no such repository`,
       shown,
     );
-  if (/not found|manifest unknown|does not exist|no such/i.test(why))
+  if (/not found|manifest unknown|does not exist/i.test(why))
     return cause(view, "image", `the image "${image}" of ${where} does not exist`, shown);
   return cause(view, "image", `the image "${image}" of ${where} can't be pulled: ${reasonOfPull(why)}`, shown, "maybe");
 }

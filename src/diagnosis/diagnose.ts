@@ -23,11 +23,13 @@ export function diagnose(evidence: Evidence): Diagnosis {
   const readiness = readinessOf(object as never);
   const deleting = object.kind === "Namespace" ? namespaceCause(object) : finalizerCause(object);
   const found = deleting ? [deleting] : (RULES[object.kind] ?? generalCauses)(evidence);
-  // what a service or ingress lacks does not show in its own status
-  const unready = !readiness.ready || object.kind === "Service" || object.kind === "Ingress" || deleting !== undefined;
+  // what a service lacks does not show in its own status, and a claim may wait for good reason
+  const unready = !readiness.ready || LOOKED_AT_ANYWAY.has(object.kind) || deleting !== undefined;
   const causes = unready ? found : [];
   return { about, ready: readiness.ready && causes.length === 0, causes, state: readiness.why };
 }
+
+const LOOKED_AT_ANYWAY = new Set(["Service", "Ingress", "PersistentVolumeClaim"]);
 
 const RULES: Readonly<Record<string, (evidence: Evidence) => Cause[]>> = {
   Pod: (evidence) => {

@@ -1,3 +1,4 @@
+import { type NodeSpec, type Pod, untoleratedTaint } from "#kinds";
 import {
   aboutOf,
   type Cause,
@@ -77,13 +78,7 @@ function reasonOf(
     const asks = insufficient.map((resource) => `${resource} (it requests ${requested(pod, resource)})`);
     return no("unschedulable", `no node has enough ${listed(asks)} left for ${who}`);
   }
-  const taint = find(/untolerated taint/);
-  if (taint) {
-    const named = /\{[^}]*\}/.exec(taint)?.[0] ?? taint;
-    if (/node.kubernetes.io\/(not-ready|unreachable)/.test(named))
-      return no("node-down", `${who} finds no node that is ready: ${named}`);
-    return no("taint", `${who} does not tolerate the taint ${named} of the nodes that it could run on`);
-  }
+  if (find(/untolerated taint/)) return taintReason(evidence, pod, who);
   if (find(/didn't match Pod's node affinity|node selector|node\(s\) didn't satisfy plugin/)) {
     const selector = Object.entries(pod.spec.nodeSelector ?? {}).map(([key, value]) => `${key}=${value}`);
     const wanted = selector.length > 0 ? `its node selector ${selector.join(",")}` : "its node affinity";
@@ -94,6 +89,32 @@ function reasonOf(
     return no("unschedulable", `every node holds as many pods as it may, so ${who} finds no place`);
   if (/no nodes available/.test(message)) return no("no-nodes", `there is no node on which ${who} could run`);
   return no("unschedulable", `no node takes ${who}: ${parts.join(", ")}`);
+}
+
+/** The message does not tell which taint of which node it is: the nodes do. */
+function taintReason(evidence: Evidence, pod: ReadonlyPod, who: string): Pick<Cause, "code" | "sentence" | "mends"> {
+  const mends = "maybe";
+  const found = relatedOf(evidence, "Node").flatMap((node) => {
+    const { taints = [] } = (node.spec ?? {}) as Pick<NodeSpec, "taints">;
+    const taint = untoleratedTaint(pod as Pod, taints, ["NoSchedule", "NoExecute"]);
+    return taint ? [{ node: node.metadata.name, taint }] : [];
+  });
+  const [first] = found;
+  if (!first) return { code: "taint", sentence: `${who} does not tolerate the taints of the nodes`, mends };
+  const { key, value, effect } = first.taint;
+  const text = `${key}${value ? `=${value}` : ""}:${effect}`;
+  if (/^node\.kubernetes\.io\/(not-ready|unreachable)$/.test(key))
+    return {
+      code: "node-down",
+      sentence: `${who} finds no node that is ready: "${first.node}" has the taint ${text}`,
+      mends,
+    };
+  const others = found.length > 1 ? ` and ${found.length - 1} more` : "";
+  return {
+    code: "taint",
+    sentence: `${who} does not tolerate the taint ${text} of the node "${first.node}"${others}`,
+    mends,
+  };
 }
 
 function requested(pod: ReadonlyPod, resource: string): string {
