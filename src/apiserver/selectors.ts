@@ -16,44 +16,116 @@ interface Requirement {
  */
 export function labelMatcher(text: string | null): Matcher | undefined {
   if (!text?.trim()) return undefined;
-  const requirements = splitTop(text).map((part) => parseRequirement(part, text));
+  const requirements = parseSelector(text);
   return (object) => requirements.every((requirement) => meets(requirement, object.metadata.labels ?? {}));
 }
 
-function parseRequirement(part: string, whole: string): Requirement {
-  const fail = (why: string) => badRequest(`unable to parse requirement: ${why}`);
-  const text = part.trim();
-  if (text === "") throw fail(`found '', expected: !, identifier, or 'end of string'`);
-  const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(text);
-  if (set)
-    return checked(
-      { key: set[1]!, operator: set[2] as "in" | "notin", values: set[3]!.split(",").map((v) => v.trim()) },
-      fail,
-    );
-  const equal = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(.*)$/.exec(text);
-  if (equal) {
-    const value = equal[3]!.trim();
-    if (equal[2] === "<" || equal[2] === ">") {
-      if (!/^-?\d+$/.test(value))
-        throw fail(
-          `values[0][${equal[1]}]: Invalid value: "${value}": for 'Gt', 'Lt' operators, the value must be an integer`,
-        );
-      return checked({ key: equal[1]!, operator: equal[2] === ">" ? "gt" : "lt", values: [value] }, fail);
-    }
-    return checked({ key: equal[1]!, operator: equal[2] === "!=" ? "notin" : "in", values: [value] }, fail);
+type Token = { readonly kind: "word" | "symbol" | "end"; readonly text: string };
+
+const SYMBOLS = /^(!=|==|[=!<>(),])/;
+const WORD = /^[^\s!=<>(),]+/;
+const OPERATORS = "in, notin, =, ==, !=, gt, lt";
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  let rest = text.trimStart();
+  while (rest !== "") {
+    const symbol = SYMBOLS.exec(rest)?.[0];
+    const token = symbol ?? WORD.exec(rest)![0];
+    tokens.push({ kind: symbol === undefined ? "word" : "symbol", text: token });
+    rest = rest.slice(token.length).trimStart();
   }
-  const absent = /^!\s*(\S+)$/.exec(text);
-  if (absent) return checked({ key: absent[1]!, operator: "!", values: [] }, fail);
-  if (/\s/.test(text)) throw fail(`couldn't parse the selector string "${whole}"`);
-  return checked({ key: text, operator: "exists", values: [] }, fail);
+  return tokens;
+}
+
+const END: Token = { kind: "end", text: "" };
+
+/** One requirement after the other, divided by commas, in the original's grammar and words. */
+function parseSelector(text: string): Requirement[] {
+  const tokens = tokensOf(text);
+  let at = 0;
+  const look = () => tokens[at] ?? END;
+  const take = () => tokens[at++] ?? END;
+  const fail = (why: string) => badRequest(why);
+  const requirements: Requirement[] = [];
+  for (;;) {
+    const { kind, text: next } = look();
+    if (kind === "end") return requirements;
+    if (kind !== "word" && next !== "!") throw fail(`found '${next}', expected: !, identifier, or 'end of string'`);
+    requirements.push(parseRequirement(take, look));
+    const after = take();
+    if (after.kind === "end") return requirements;
+    if (after.text !== ",") throw fail(`found '${after.text}', expected: ',' or 'end of string'`);
+    const following = look();
+    if (following.kind !== "word" && following.text !== "!")
+      throw fail(`found '${following.text}', expected: identifier after ','`);
+  }
+}
+
+function parseRequirement(take: () => Token, look: () => Token): Requirement {
+  const fail = (why: string) => badRequest(`unable to parse requirement: ${why}`);
+  const negated = look().text === "!" && take() !== undefined;
+  const name = take();
+  if (name.kind !== "word") throw fail(`found '${name.text}', expected: identifier`);
+  const key = name.text;
+  if (negated) return checked({ key, operator: "!", values: [] }, fail);
+  const next = look();
+  if (next.kind === "end" || next.text === ",") return checked({ key, operator: "exists", values: [] }, fail);
+  const operator = take().text;
+  switch (operator) {
+    case "in":
+    case "notin":
+      return checked({ key, operator, values: parseValues(take, look, fail) }, fail);
+    case "=":
+    case "==":
+      return checked({ key, operator: "in", values: [parseValue(take, look, fail)] }, fail);
+    case "!=":
+      return checked({ key, operator: "notin", values: [parseValue(take, look, fail)] }, fail);
+    case "<":
+    case ">":
+      return checked({ key, operator: operator === ">" ? "gt" : "lt", values: [parseValue(take, look, fail)] }, fail);
+    default:
+      throw fail(`found '${operator}', expected: ${OPERATORS}`);
+  }
+}
+
+/** One value; nothing before a comma or the end is the empty one. */
+function parseValue(take: () => Token, look: () => Token, fail: (why: string) => Error): string {
+  const next = look();
+  if (next.kind === "end" || next.text === ",") return "";
+  const value = take();
+  if (value.kind !== "word") throw fail(`found '${value.text}', expected: identifier`);
+  return value.text;
+}
+
+/** `(a, b, )`: a value that is not there is the empty one. */
+function parseValues(take: () => Token, look: () => Token, fail: (why: string) => Error): string[] {
+  const open = take();
+  if (open.text !== "(") throw fail(`found '${open.text}' expected: '('`);
+  const values: string[] = [];
+  for (;;) {
+    const next = take();
+    if (next.kind === "word") {
+      values.push(next.text);
+      const after = take();
+      if (after.text === ")") return values;
+      if (after.text !== ",") throw fail(`found '${after.text}', expected: ',' or ')'`);
+      if (look().text === ")" || look().text === ",") values.push("");
+    } else if (next.text === ",") values.push("");
+    else if (next.text === ")") return values.length > 0 ? values : [""];
+    else throw fail(`found '${next.text}', expected: ',', ')' or identifier`);
+  }
 }
 
 function checked(requirement: Requirement, fail: (why: string) => Error): Requirement {
-  const [error] = isQualifiedName(requirement.key);
-  if (error) throw fail(`<nil>: Invalid value: "${requirement.key}": ${error}`);
-  for (const [i, value] of requirement.values.entries()) {
+  const { key, operator, values } = requirement;
+  const [error] = isQualifiedName(key);
+  if (error) throw fail(`<nil>: Invalid value: "${key}": ${error}`);
+  for (const [i, value] of values.entries()) {
+    if ((operator === "gt" || operator === "lt") && !/^[+-]?\d+$/.test(value))
+      throw fail(`values[${i}]: Invalid value: "${value}": for 'Gt', 'Lt' operators, the value must be an integer`);
     const [why] = isLabelValue(value);
-    if (why) throw fail(`values[${i}][${requirement.key}]: Invalid value: "${value}": ${why}`);
+    if (why) throw fail(`values[${i}][${key}]: Invalid value: "${value}": ${why}`);
   }
   return requirement;
 }
@@ -74,22 +146,6 @@ function meets({ key, operator, values }: Requirement, labels: Readonly<Record<s
     case "lt":
       return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) < BigInt(values[0]!);
   }
-}
-
-/** Splits at commas that stand in no parentheses. */
-function splitTop(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] === "(") depth++;
-    else if (text[i] === ")") depth--;
-    else if (text[i] === "," && depth === 0) {
-      parts.push(text.slice(start, i));
-      start = i + 1;
-    }
-  }
-  return [...parts, text.slice(start)];
 }
 
 /** A field selector: `metadata.name=a,spec.nodeName!=b`. @throws StatusError 400 for fields that the kind does not offer */
@@ -116,12 +172,21 @@ export function fieldMatcher(
 }
 
 function parseTerm(part: string, whole: string, kind: KindInfo) {
-  const match = /^([^=!]+)(!=|==|=)(.*)$/.exec(part.trim());
-  if (!match) throw badRequest(`invalid field selector: "${whole}"; can't understand "${part}"`);
-  const field = match[1]!.trim();
-  const value = match[3]!.replace(/\\([\\,=])/g, "$1");
-  if (!supports(kind, field)) throw badRequest(`field label not supported: ${field}`);
-  return { field, value, negated: match[2] === "!=" };
+  const match = /^([^=!]*)(!=|==|=)(.*)$/.exec(part);
+  if (!match) throw badRequest(`invalid selector: '${whole}'; can't understand '${part}'`);
+  const [, field = "", operator, text = ""] = match;
+  const value = text.replace(/\\([\\,=])/g, "$1");
+  if (field !== "" || value !== "") checkField(kind, field);
+  return { field, value, negated: operator === "!=" };
+}
+
+function checkField(kind: KindInfo, field: string): void {
+  if (supports(kind, field)) return;
+  throw badRequest(
+    kind.selectableFields
+      ? `field label not supported: ${field}`
+      : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  );
 }
 
 function supports(kind: KindInfo, field: string): boolean {
@@ -140,6 +205,7 @@ function supports(kind: KindInfo, field: string): boolean {
 }
 
 function fieldOf(object: ApiObject, field: string, own: Record<string, string> | undefined): string {
+  if (field === "") return "";
   if (field === "metadata.name") return object.metadata.name;
   if (field === "metadata.namespace") return object.metadata.namespace ?? "";
   return own?.[field] ?? "";

@@ -2,7 +2,6 @@ import type { Clock, Logger, Random } from "#base";
 import {
   type ApiRequest,
   type ApiResponse,
-  failure,
   internalError,
   type NodeConnector,
   type Scheme,
@@ -14,9 +13,12 @@ import { createDiscovery } from "./discovery/discovery.ts";
 import { type Health, healthPaths } from "./discovery/health.ts";
 import type { OpenApi } from "./openapi/openapi.ts";
 import type { VersionInfo } from "./discovery/version.ts";
+import { acceptOf, errorFormatOf } from "./negotiation/accept.ts";
+import { bodyOf } from "./negotiation/shape.ts";
 import { authorize } from "./pipeline/authorize.ts";
 import type { Call, ServerContext } from "./pipeline/call.ts";
 import { requestInfoOf } from "./pipeline/request-info.ts";
+import { checkRoute, methodNotAllowed, pathNotServed } from "./pipeline/routing.ts";
 import type { AdmissionPlugin, Authorizer, Reader, RequestInfo, ResourceHooks, VirtualResource } from "./ports.ts";
 import { throwStoreError } from "./registry/store-errors.ts";
 import { subresource } from "./subresources/route.ts";
@@ -95,14 +97,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     if (pending) await pending;
     const kind = info.isResourceRequest ? deps.scheme.byResource(info.group, info.version, info.resource) : undefined;
     if (!kind) return other(request, info, user);
-    if (!kind.namespaced && info.namespace && info.resource !== "namespaces") throw notServed();
+    checkRoute(kind, info, request.method);
+    // what can't be answered is not begun
+    acceptOf(request, { collection: info.name === "", watch: info.verb === "watch" });
     const call: Call = { server: context, request, info, kind, user, warnings: new Set() };
     try {
       return withWarnings(await (info.subresource ? subresource(call) : resourceVerb(call)), call.warnings);
     } catch (error) {
       if (isStoreError(error)) throwStoreError(error, kind, info.name);
       if (error instanceof StatusError && call.warnings.size > 0)
-        return withWarnings(errorResponse(error), call.warnings);
+        return withWarnings(errorResponse(request, error), call.warnings);
       throw error;
     }
   }
@@ -112,32 +116,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       const answer = await one.handle(request, info, user);
       if (answer) return answer;
     }
-    const answer = discovery.handle(request) ?? health(request) ?? (await deps.openapi?.handle(request));
+    const listed = discovery.handle(request);
+    const isVersion = VERSION_PATH.test(request.path);
+    if ((listed || isVersion) && request.method !== "GET") throw methodNotAllowed();
+    const answer = listed ?? health(request) ?? (await deps.openapi?.handle(request));
     if (answer) return answer;
-    if (request.path === "/version")
-      return { code: 200, headers: {}, body: { kind: "object", object: options.version } };
+    if (isVersion) return { code: 200, headers: {}, body: { kind: "object", object: options.version } };
     if (request.path === "/")
-      return {
-        code: 200,
-        headers: {},
-        body: {
-          kind: "object",
-          object: {
-            paths: [
-              "/api",
-              "/apis",
-              "/healthz",
-              "/livez",
-              "/metrics",
-              "/openapi/v2",
-              "/openapi/v3",
-              "/readyz",
-              "/version",
-            ],
-          },
-        },
-      };
-    throw notServed();
+      return { code: 200, headers: {}, body: { kind: "object", object: { paths: pathsOf(deps.scheme) } } };
+    if (isServedGroup(deps.scheme, request.path)) throw pathNotServed();
+    return pageNotFound();
   }
 
   return {
@@ -146,24 +134,62 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       try {
         return await route(request);
       } catch (error) {
-        if (error instanceof StatusError) return errorResponse(error);
+        if (error instanceof StatusError) return errorResponse(request, error);
         deps.logger.error("a request failed unexpectedly", { method: request.method, path: request.path, error });
-        return errorResponse(internalError(error));
+        return errorResponse(request, internalError(error));
       }
     },
   };
 }
 
-function notServed(): StatusError {
-  return failure(404, "NotFound", "the server could not find the requested resource", {});
+const VERSION_PATH = /^\/version\/?$/;
+
+/** Whether a path lies below a group that is there. */
+function isServedGroup(scheme: Scheme, path: string): boolean {
+  const [root, ...parts] = path.split("/").slice(1);
+  if (root === "api") return true;
+  return root === "apis" && scheme.all().some(({ group }) => group === parts[0]);
 }
 
-function errorResponse(error: StatusError): ApiResponse {
+/** What is behind no router of the API: plain text, as from any web server. */
+function pageNotFound(): ApiResponse {
+  return {
+    code: 404,
+    headers: { "x-content-type-options": "nosniff" },
+    body: { kind: "bytes", bytes: Buffer.from("404 page not found\n"), contentType: "text/plain; charset=utf-8" },
+  };
+}
+
+function pathsOf(scheme: Scheme): string[] {
+  const groups = scheme
+    .all()
+    .filter(({ group }) => group !== "")
+    .flatMap(({ group, version }) => [`/apis/${group}`, `/apis/${group}/${version}`]);
+  return [...new Set([...FIXED_PATHS, ...groups])].sort();
+}
+const FIXED_PATHS = [
+  "/.well-known/openid-configuration",
+  "/api",
+  "/api/v1",
+  "/apis",
+  "/apis/",
+  "/healthz",
+  "/livez",
+  "/metrics",
+  "/openapi/v2",
+  "/openapi/v3",
+  "/openapi/v3/",
+  "/openid/v1/jwks",
+  "/readyz",
+  "/version",
+];
+
+function errorResponse(request: ApiRequest, error: StatusError): ApiResponse {
   const retry = error.status.details?.retryAfterSeconds;
   return {
     code: error.code,
     headers: retry ? { "retry-after": String(retry) } : {},
-    body: { kind: "object", object: error.status },
+    body: bodyOf(error.status, errorFormatOf(request)),
   };
 }
 

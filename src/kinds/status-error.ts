@@ -50,14 +50,20 @@ export function isStatus(error: unknown, ...reasons: string[]): error is StatusE
   return error instanceof StatusError && reasons.includes(error.reason);
 }
 
-export function failure(code: number, reason: string, message: string, details?: StatusDetails): StatusError {
+/** @param reason undefined for the few errors that have none */
+export function failure(
+  code: number,
+  reason: string | undefined,
+  message: string,
+  details?: StatusDetails,
+): StatusError {
   return new StatusError({
     kind: "Status",
     apiVersion: "v1",
     metadata: {},
     status: "Failure",
     message,
-    reason,
+    ...(reason === undefined ? {} : { reason }),
     ...(details ? { details } : {}),
     code,
   });

@@ -21,8 +21,8 @@ const PRIORITY = [
   "coordination.k8s.io",
   "node.k8s.io",
   "discovery.k8s.io",
-  "flowcontrol.apiserver.k8s.io",
   "resource.k8s.io",
+  "flowcontrol.apiserver.k8s.io",
 ];
 
 export interface DiscoveryOptions {

@@ -1,4 +1,4 @@
-import { type ApiRequest, failure } from "#kinds";
+import { type ApiRequest, failure, type StatusError } from "#kinds";
 
 export type Shape = "object" | "table" | "metadata";
 
@@ -8,43 +8,82 @@ export interface Accepted {
   readonly format: "json" | "yaml";
   /** Version of meta.k8s.io for tables and metadata: `v1`, `v1beta1`. */
   readonly metaVersion: string;
-  readonly pretty: boolean;
+  /** `PartialObjectMetadata` was asked for where a list of them would be `PartialObjectMetadataList`. */
+  readonly single: boolean;
 }
 
-const PLAIN: Accepted = { shape: "object", format: "json", metaVersion: "v1", pretty: false };
+const PLAIN: Accepted = { shape: "object", format: "json", metaVersion: "v1", single: false };
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const TYPES = ["application/json", "application/yaml", PROTOBUF];
+const STREAMS = ["application/json;stream=watch", `${PROTOBUF};stream=watch`];
+const FORMATS: Readonly<Record<string, Accepted["format"]>> = {
+  "application/json": "json",
+  "application/yaml": "yaml",
+  "*/*": "json",
+};
 
-/** Reads the Accept header; the first entry that can be served decides. @throws StatusError 406 */
-export function acceptOf(request: ApiRequest): Accepted {
+/** What kind of path is answered, for the words of a refusal. */
+export interface AcceptPlace {
+  readonly collection: boolean;
+  readonly watch: boolean;
+}
+
+/**
+ * Reads the Accept header; of what can be served, the entry that the client prefers decides. Clients that speak protobuf get
+ * JSON, which they take besides.
+ * @throws StatusError 406
+ */
+export function acceptOf(request: ApiRequest, place?: AcceptPlace): Accepted {
   const header = request.headers.accept;
   if (!header || header === "application/json" || header === "*/*") return PLAIN;
-  for (const entry of header.split(",")) {
-    const accepted = entryOf(entry);
+  const entries = header.split(",").map(entryOf);
+  const usable = entries.filter(({ type }) => type in FORMATS);
+  if (usable.length === 0 && !entries.some(({ type }) => type === PROTOBUF)) throw notAcceptable(place);
+  // stable: of two that are as welcome, the first
+  for (const entry of usable.sort((a, b) => b.quality - a.quality)) {
+    const accepted = shapeOf(entry);
+    if (accepted?.format === "yaml" && place?.watch) continue;
     if (accepted) return accepted;
   }
-  throw failure(
-    406,
-    "NotAcceptable",
-    "only the following media types are accepted: application/json, application/yaml",
-  );
+  const types = place?.watch && usable.every(({ type }) => FORMATS[type] === "yaml") ? STREAMS : TYPES;
+  throw failure(406, "NotAcceptable", `only the following media types are accepted: ${types.join(", ")}`);
 }
 
-function entryOf(entry: string): Accepted | undefined {
-  const [type = "", ...parameters] = entry.split(";").map((part) => part.trim());
-  const format =
-    type === "application/yaml"
-      ? "yaml"
-      : ["application/json", "*/*", "application/*"].includes(type)
-        ? "json"
-        : undefined;
-  if (!format) return undefined;
-  const values = new Map(parameters.map((part) => part.split("=", 2) as [string, string]));
-  const as = values.get("as");
+/** The format of an error, which any client must be able to read. */
+export function errorFormatOf(request: ApiRequest): "json" | "yaml" {
+  try {
+    return acceptOf(request).format;
+  } catch {
+    return "json";
+  }
+}
+
+function notAcceptable(place: AcceptPlace | undefined): StatusError {
+  const types = place?.collection ? [...TYPES, ...STREAMS] : TYPES;
+  return failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`, {});
+}
+
+interface Entry {
+  readonly type: string;
+  readonly quality: number;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+function entryOf(text: string): Entry {
+  const [type = "", ...rest] = text.split(";").map((part) => part.trim());
+  const parameters = new Map(rest.map((part) => part.split("=", 2) as [string, string]));
+  return { type, parameters, quality: Number(parameters.get("q") ?? 1) };
+}
+
+function shapeOf({ type, parameters }: Entry): Accepted | undefined {
+  const format = FORMATS[type]!;
+  const as = parameters.get("as");
   if (as === undefined) return { ...PLAIN, format };
-  if (values.get("g") !== "meta.k8s.io") return undefined;
-  const metaVersion = values.get("v") ?? "v1";
+  if (parameters.get("g") !== "meta.k8s.io") return undefined;
+  const metaVersion = parameters.get("v") ?? "v1";
   if (metaVersion !== "v1" && metaVersion !== "v1beta1") return undefined;
   if (as === "Table") return { ...PLAIN, format, shape: "table", metaVersion };
-  if (as === "PartialObjectMetadata" || as === "PartialObjectMetadataList")
-    return { ...PLAIN, format, shape: "metadata", metaVersion };
+  if (as === "PartialObjectMetadata") return { format, shape: "metadata", metaVersion, single: true };
+  if (as === "PartialObjectMetadataList") return { format, shape: "metadata", metaVersion, single: false };
   return undefined;
 }

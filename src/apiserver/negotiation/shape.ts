@@ -1,7 +1,8 @@
 import { stringify as toYaml } from "yaml";
-import { type ApiBody, type ApiObject, type ApiResponse, apiVersionOf, type KindInfo } from "#kinds";
+import { type ApiBody, type ApiObject, type ApiResponse, apiVersionOf, failure, type KindInfo } from "#kinds";
 import type { StoredObject } from "#store";
 import type { Call } from "../pipeline/call.ts";
+import { internalType } from "../pipeline/decode.ts";
 import { viewOf } from "../registry/view.ts";
 import { type Listing, listJson, listObject } from "../verbs/list.ts";
 import { type EventView, plainView } from "../verbs/watch.ts";
@@ -35,7 +36,7 @@ export function answerObject(call: Call, stored: StoredObject, code = 200): ApiR
 /** A value that is not stored: statuses, scales, reviews. */
 export function answerValue(call: Pick<Call, "request">, value: object, code = 200): ApiResponse {
   const { format } = acceptOf(call.request);
-  return answer(value, { shape: "object", format, metaVersion: "v1", pretty: false }, code);
+  return { code, headers: {}, body: bodyOf(value, format) };
 }
 
 function answer(value: object, { format }: Accepted, code: number): ApiResponse {
@@ -44,7 +45,8 @@ function answer(value: object, { format }: Accepted, code: number): ApiResponse 
 
 export function bodyOf(value: object, format: "json" | "yaml"): ApiBody {
   if (format === "json") return { kind: "object", object: value };
-  return { kind: "bytes", bytes: Buffer.from(toYaml(value)), contentType: "application/yaml" };
+  const text = toYaml(value, { sortMapEntries: true, indentSeq: false, aliasDuplicateObjects: false });
+  return { kind: "bytes", bytes: Buffer.from(text), contentType: "application/yaml" };
 }
 
 export function answerList(call: Call, listing: Listing): ApiResponse {
@@ -56,6 +58,12 @@ export function answerList(call: Call, listing: Listing): ApiResponse {
     return answer(tableOf(kind, objects, listing.metadata, options), accepted, 200);
   }
   if (accepted.shape === "metadata") {
+    if (accepted.single)
+      throw failure(
+        406,
+        "NotAcceptable",
+        `you requested PartialObjectMetadata, but the requested object is a list (*${internalType(kind)}List)`,
+      );
     const items = listing.items.map((item) => ({ metadata: viewOf(kind, item).object.metadata }));
     return answer(
       {

@@ -1,4 +1,4 @@
-import { parse as parseYaml } from "yaml";
+import { parseDocument } from "yaml";
 import {
   type ApiObject,
   type ApiRequest,
@@ -13,21 +13,39 @@ import {
 import { deepClone } from "#base";
 import { decodeProtobuf, PROTOBUF } from "../negotiation/protobuf/decode.ts";
 import type { Call } from "./call.ts";
+import { scanJson } from "./json-scan.ts";
 
 /** A private copy of the body as JSON value; undefined without one. @throws StatusError 400, 415 */
 export function readBody(request: ApiRequest): unknown {
+  return parseBody(request, badRequest)?.value;
+}
+
+interface Parsed {
+  readonly value: unknown;
+  /** The text, where a field may stand in it twice. */
+  readonly text?: { readonly source: string; readonly yaml: boolean };
+}
+
+/** @param unreadable makes the error for a text that is neither JSON nor YAML */
+function parseBody(request: ApiRequest, unreadable: (why: string) => Error): Parsed | undefined {
   const { body } = request;
   if (!body) return undefined;
-  if ("object" in body) return deepClone(body.object);
+  if ("object" in body) return { value: deepClone(body.object) };
   const type = mediaType(request);
-  if (type === PROTOBUF) return decodeProtobuf(body.bytes);
-  const text = body.bytes.toString("utf8");
-  if (type === "application/yaml" || type.endsWith("+yaml")) return yamlValue(text);
-  if (type === "application/json" || type.endsWith("+json") || type === "") return jsonValue(text);
-  throw failure(
+  if (type === PROTOBUF) return { value: decodeProtobuf(body.bytes) };
+  const source = body.bytes.toString("utf8");
+  if (type === "application/yaml" || type.endsWith("+yaml"))
+    return { value: yamlValue(source, unreadable), text: { source, yaml: true } };
+  if (type === "application/json" || type.endsWith("+json") || type === "")
+    return { value: jsonValue(source, unreadable), text: { source, yaml: false } };
+  throw unknownFormat();
+}
+
+function unknownFormat(): Error {
+  return failure(
     415,
     "UnsupportedMediaType",
-    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
+    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, ${PROTOBUF}`,
   );
 }
 
@@ -36,35 +54,95 @@ export function mediaType(request: ApiRequest): string {
   return (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-function jsonValue(text: string): unknown {
+function jsonValue(text: string, unreadable: (why: string) => Error): unknown {
   try {
     return JSON.parse(text, (key, value) => (key === "__proto__" ? undefined : value));
   } catch (error) {
-    throw badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`);
+    const why = scanJson(text).error ?? (error as Error).message;
+    throw unreadable(`couldn't get version/kind; json parse error: ${why}`);
   }
 }
 
-function yamlValue(text: string): unknown {
+/** The first document; of a key that stands twice the last counts, as in the original. */
+function yamlValue(text: string, unreadable: (why: string) => Error): unknown {
+  const document = parseDocument(text, { uniqueKeys: false });
+  const error = document.errors.find(({ code }) => code !== "MULTIPLE_DOCS");
+  if (error) {
+    const line = error.linePos?.[0].line;
+    const [why = ""] = error.message.split(/ at line \d|\n/);
+    throw unreadable(`yaml: ${line === undefined ? "" : `line ${line}: `}${why}`);
+  }
   try {
-    return parseYaml(text, { maxAliasCount: 100 });
+    return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw badRequest(`error converting YAML to JSON: ${(error as Error).message.split("\n")[0]}`);
+    throw unreadable(`yaml: ${(error as Error).message}`);
   }
 }
 
 /**
  * The body as an object of the kind, fields checked as `fieldValidation` asks (default Warn for clients that don't say), types
- * always. @throws StatusError 400
+ * always. @throws StatusError 400, 415
  */
 export function decodeObject(call: Call, kind: KindInfo = call.kind): ApiObject {
-  const value = readBody(call.request);
-  if (value === undefined) throw badRequest("the request has no body");
-  return asObject(call, value, kind);
+  const { request } = call;
+  const bytes = request.body && "bytes" in request.body ? request.body.bytes : Buffer.alloc(0);
+  const unrecognized = (why: string) =>
+    badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${summary(bytes)})`);
+  const parsed = parseBody(request, unrecognized);
+  if (!parsed && !["", "application/json", "application/yaml", PROTOBUF].includes(mediaType(request)))
+    throw unknownFormat();
+  if (!parsed && mediaType(request) !== "application/yaml")
+    throw unrecognized("couldn't get version/kind; json parse error: unexpected end of JSON input");
+  const object = asObject(call, parsed?.value ?? {}, kind, unrecognized);
+  if (parsed?.text) reportDuplicates(call, parsed.text, object);
+  return object;
 }
 
-export function asObject(call: Call, value: unknown, kind: KindInfo): ApiObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+/** The first bytes of a body, as errors show them: an object as text, anything else in hexadecimal digits. */
+function summary(bytes: Buffer): string {
+  if (bytes.length === 0) return "<empty>";
+  const head = bytes.subarray(0, SUMMARY_BYTES);
+  return head.toString(bytes[0] === 0x7b ? "utf8" : "hex") + (bytes.length > SUMMARY_BYTES ? " ..." : "");
+}
+const SUMMARY_BYTES = 30;
+
+function reportDuplicates(call: Call, { source, yaml }: NonNullable<Parsed["text"]>, object: ApiObject): void {
+  const mode = fieldValidationOf(call);
+  if (mode === "Ignore") return;
+  const texts = yaml ? yamlDuplicates(source) : scanJson(source).duplicates.map((path) => `duplicate field "${path}"`);
+  if (texts.length === 0) return;
+  if (mode === "Warn") for (const text of texts) call.warnings.add(text);
+  else
     throw badRequest(
+      typeErrorMessage(
+        call.kind.kind,
+        versionOf(object.apiVersion),
+        strictErrorMessage(yaml ? [["yaml: unmarshal errors:", ...texts].join("\n  ")] : texts),
+      ),
+    );
+}
+
+function yamlDuplicates(text: string): string[] {
+  return parseDocument(text)
+    .errors.filter(({ code }) => code === "DUPLICATE_KEY")
+    .map(({ linePos, pos }) => {
+      const key = /^["']?([^"':\s]*)/.exec(text.slice(pos[0]))?.[1] ?? "";
+      return `line ${linePos?.[0].line}: key "${key}" already set in map`;
+    });
+}
+
+function fieldValidationOf(call: Call): string {
+  return call.request.query.get("fieldValidation") || "Warn";
+}
+
+export function asObject(
+  call: Call,
+  value: unknown,
+  kind: KindInfo,
+  unrecognized: (why: string) => Error = badRequest,
+): ApiObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw unrecognized(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${kindOfJson(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
     );
   }
@@ -73,19 +151,13 @@ export function asObject(call: Call, value: unknown, kind: KindInfo): ApiObject 
   const apiVersion = object.apiVersion || expected;
   const name = object.kind || kind.kind;
   if (typeof apiVersion !== "string" || typeof name !== "string")
-    throw badRequest("couldn't get version/kind; json parse error: kind and apiVersion must be strings");
+    throw unrecognized("couldn't get version/kind; json parse error: kind and apiVersion must be strings");
   if (apiVersion !== expected || name !== kind.kind) {
     const known = call.server.scheme.byKind(apiVersion, name);
-    if (!known && object.kind) {
-      throw badRequest(
-        `no kind "${name}" is registered for version "${apiVersion}" in scheme "pkg/api/legacyscheme/scheme.go:30"`,
-      );
-    }
-    throw badRequest(
-      apiVersion !== expected && name === kind.kind
-        ? `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`
-        : `${name} in version "${versionOf(apiVersion)}" cannot be handled as a ${kind.kind}: converting (${apiVersion}, Kind=${name}) to (${expected}, Kind=${kind.kind}): unknown conversion`,
-    );
+    const cannot = (why: string) => badRequest(typeErrorMessage(kind.kind, versionOf(apiVersion), why, name));
+    if (!known)
+      throw cannot(`no kind "${name}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`);
+    throw cannot(`converting (${goType(apiVersion, name)}) to (${internalType(kind)}): unknown conversion`);
   }
   object.kind = name;
   object.apiVersion = apiVersion;
@@ -97,7 +169,7 @@ export function asObject(call: Call, value: unknown, kind: KindInfo): ApiObject 
 /** Types and unknown fields. Custom resources do this with their own schema (`schema` is then unknown here). */
 export function checkObject(call: Call, object: ApiObject, kind: KindInfo): void {
   if (kind.decode) {
-    kind.decode(object, call.warnings, call.request.query.get("fieldValidation") ?? "Warn");
+    kind.decode(object, call.warnings, fieldValidationOf(call));
     return;
   }
   const { unknown, typeErrors } = checkFields(object, kind.schema);
@@ -108,13 +180,23 @@ export function checkObject(call: Call, object: ApiObject, kind: KindInfo): void
 
 function reportUnknown(call: Call, unknown: readonly string[], kind: KindInfo, apiVersion: string): void {
   if (unknown.length === 0) return;
-  const mode = call.request.query.get("fieldValidation") || "Warn";
+  const mode = fieldValidationOf(call);
   if (mode === "Strict") {
     throw badRequest(
       `${kind.kind} in version "${versionOf(apiVersion)}" cannot be handled as a ${kind.kind}: ${strictErrorMessage(unknown)}`,
     );
   }
   if (mode === "Warn") for (const text of unknown) call.warnings.add(text);
+}
+
+/** `v1.Secret`: how Go names the type of a version's kind. */
+function goType(apiVersion: string, kind: string): string {
+  return `${versionOf(apiVersion)}.${kind}`;
+}
+
+/** `core.ConfigMap`: how Go names the type that all versions of a kind become. */
+export function internalType({ group, kind }: KindInfo): string {
+  return `${group === "" ? "core" : group.split(".")[0]}.${kind}`;
 }
 
 function versionOf(apiVersion: string): string {

@@ -1,7 +1,8 @@
-import { type ApiObject, type ApiResponse, methodNotSupported, notFound } from "#kinds";
+import { type ApiObject, type ApiResponse, notFound } from "#kinds";
 import { answerObject, answerValue } from "../negotiation/shape.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { asObject, mediaType, readBody } from "../pipeline/decode.ts";
+import { methodNotAllowed, pathNotServed } from "../pipeline/routing.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { mergePatch } from "../patch/merge-patch.ts";
 import { keyOf } from "../registry/keys.ts";
@@ -20,8 +21,8 @@ export async function subresource(call: Call): Promise<ApiResponse> {
   const { subresource: name } = info;
   if (name === "proxy") return proxy(call);
   const known = kind.subresources.find((sub) => sub.name === name);
-  if (!known) throw notFoundPath();
-  if (!known.verbs.includes(info.verb)) throw methodNotSupported(kind, info.verb);
+  if (!known) throw pathNotServed();
+  if (!known.verbs.includes(info.verb)) throw methodNotAllowed();
   if (name === "log" || name === "exec" || name === "attach" || name === "portforward") return podStream(call);
   if (name === "scale") return scale(call);
   if (info.verb === "create") return createSubresource(call, known);
@@ -33,12 +34,8 @@ export async function subresource(call: Call): Promise<ApiResponse> {
     case "patch":
       return answerObject(call, (await patchObject(call)).stored);
     default:
-      throw methodNotSupported(kind, info.verb);
+      throw methodNotAllowed();
   }
-}
-
-function notFoundPath(): Error {
-  return notFound({ group: "", resource: "" }, "the server could not find the requested resource");
 }
 
 function current(call: Call) {
@@ -57,7 +54,7 @@ async function createSubresource(call: Call, known: Call["kind"]["subresources"]
   if (kind.resource === "pods" && info.subresource === "eviction")
     return answerValue(call, await evictPod(call, body), 201);
   const virtual = server.virtual.get(`${kind.group}/${kind.resource}/${info.subresource}`);
-  if (!virtual) throw methodNotSupported(kind, info.verb);
+  if (!virtual) throw methodNotAllowed();
   const parent = viewOf(kind, current(call)).object;
   const result = await virtual.create(body, {
     user,

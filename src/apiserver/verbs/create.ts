@@ -19,8 +19,9 @@ export async function createObject(call: Call, object: ApiObject): Promise<Store
   const { metadata } = object;
   matchNamespace(call, object);
   if (!metadata.name && !metadata.generateName) throw invalid(kind, "", [nameRequired]);
-  if (metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
   const dryRun = isDryRun(call);
+  if (metadata.resourceVersion && !dryRun)
+    throw badRequest("resourceVersion should not be set on objects to be created");
   kind.strategy.setDefaults(object);
   const attributes = admissionOf(call, { operation: "CREATE", object, old: undefined, dryRun });
   await mutate(call, attributes);

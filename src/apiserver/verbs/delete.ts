@@ -1,10 +1,22 @@
 import { deepClone } from "#base";
-import { type ApiObject, badRequest, conflict, invalid, type KindInfo, modified, notFound, type Status } from "#kinds";
+import {
+  type ApiObject,
+  badRequest,
+  checkFields,
+  conflict,
+  invalid,
+  type KindInfo,
+  modified,
+  notFound,
+  type Status,
+} from "#kinds";
 import { isStoreError, type StoredObject } from "#store";
 import { admissionOf, mutate, validate } from "../pipeline/admit.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { readBody } from "../pipeline/decode.ts";
+import { integerOf } from "../pipeline/query.ts";
 import { isTrue } from "../pipeline/request-info.ts";
+import { dryRunErrors } from "../pipeline/write-options.ts";
 import { keyOf } from "../registry/keys.ts";
 import { isVolatile, throwStoreError } from "../registry/store-errors.ts";
 import { toStored, viewOf } from "../registry/view.ts";
@@ -29,17 +41,15 @@ export interface Deletion {
 
 /** Options of a delete, from the body or the query. @throws StatusError 400, 422 */
 export function deleteOptionsOf(call: Call): DeleteOptions {
-  const body = readBody(call.request) as (DeleteOptions & { kind?: string }) | undefined;
-  const options =
-    body?.kind === undefined || body.kind === "DeleteOptions" ? (body ?? fromQuery(call.request.query)) : undefined;
-  if (!options) throw badRequest(`${body?.kind} cannot be handled as DeleteOptions`);
+  const { query } = call.request;
+  const options = optionsIn(readBody(call.request)) ?? fromQuery(query);
   const policies = ["Orphan", "Background", "Foreground"];
-  const causes = [];
+  const causes = dryRunErrors(options.dryRun ?? query.getAll("dryRun"));
   if (options.propagationPolicy && !policies.includes(options.propagationPolicy)) {
     causes.push({
       field: "propagationPolicy",
       reason: "FieldValueNotSupported",
-      message: `Unsupported value: "${options.propagationPolicy}": supported values: "Background", "Foreground", "Orphan"`,
+      message: `Unsupported value: "${options.propagationPolicy}": supported values: "Foreground", "Background", "Orphan", "nil"`,
     } as const);
   }
   if (options.propagationPolicy && options.orphanDependents !== undefined) {
@@ -53,14 +63,26 @@ export function deleteOptionsOf(call: Call): DeleteOptions {
   return options;
 }
 
+/** @throws StatusError 400 for another kind or fields of other types */
+function optionsIn(body: unknown): DeleteOptions | undefined {
+  if (body === undefined || body === null) return undefined;
+  const { kind = "DeleteOptions", apiVersion = "v1", ...fields } = body as { kind?: string; apiVersion?: string };
+  if (kind !== "DeleteOptions")
+    throw badRequest(
+      `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`,
+    );
+  const [typeError] = checkFields(fields, DELETE_OPTIONS).typeErrors;
+  if (typeError) throw badRequest(typeError);
+  return fields;
+}
+const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
 function fromQuery(query: URLSearchParams): DeleteOptions {
-  const grace = query.get("gracePeriodSeconds");
+  const grace = integerOf(query, "gracePeriodSeconds");
   const policy = query.get("propagationPolicy");
   const orphan = query.get("orphanDependents");
-  if (grace !== null && !/^-?\d+$/.test(grace))
-    throw badRequest(`strconv.ParseInt: parsing "${grace}": invalid syntax`);
   return {
-    ...(grace === null ? {} : { gracePeriodSeconds: Number(grace) }),
+    ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(orphan === null ? {} : { orphanDependents: isTrue(orphan) }),
   };

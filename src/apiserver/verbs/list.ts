@@ -1,6 +1,23 @@
-import { type ApiObject, apiVersionOf, badRequest, failure, gone, type KindInfo, type StatusError } from "#kinds";
+import {
+  type ApiObject,
+  apiVersionOf,
+  badRequest,
+  failure,
+  type FieldError,
+  gone,
+  type KindInfo,
+  type StatusError,
+} from "#kinds";
 import { isStoreError, type StoredObject } from "#store";
 import type { Call } from "../pipeline/call.ts";
+import { scanJson } from "../pipeline/json-scan.ts";
+import {
+  checkOptions,
+  forbiddenOption,
+  integerOf,
+  resourceVersionError,
+  unsupportedOption,
+} from "../pipeline/query.ts";
 import { keyOf, prefixOf } from "../registry/keys.ts";
 import { headOf, viewOf } from "../registry/view.ts";
 import { fieldMatcher, labelMatcher, type Matcher } from "../selectors.ts";
@@ -41,21 +58,45 @@ export function scopeOf(call: Call): Scope {
   return { prefix: prefixOf(kind, info.namespace || undefined), key, matches, byField: fields !== undefined };
 }
 
-/** A page or the whole list. @throws StatusError 400, 410, 504 */
+/** A page or the whole list. @throws StatusError 400, 410, 422, 504 */
 export function listObjects(call: Call, scope: Scope): Listing {
   const { store } = call.server;
   const query = call.request.query;
-  const limit = numberOf(query, "limit") ?? 0;
+  checkListOptions(query);
   const token = query.get("continue");
+  // a list at "any" revision comes from memory, whole, as from the original's cache
+  const limit = query.get("resourceVersion") === "0" && !token ? 0 : (integerOf(query, "limit") ?? 0);
+  integerOf(query, "timeoutSeconds");
   const from = token ? readToken(token, query, scope) : { after: undefined, revision: snapshotRevision(call) };
   try {
     return scope.matches ? listMatching(call, scope, from, limit) : listAll(call, scope, from, limit);
   } catch (error) {
     if (isStoreError(error, "compacted"))
-      throw token ? expiredToken(scope, from.after!) : tooOld(from.revision ?? 0, store.compactedRevision);
+      throw token ? expiredToken(scope, from.after!) : gone("The resourceVersion for the provided list is too old.");
     if (isStoreError(error, "future")) throw tooLarge(from.revision ?? 0, store.revision);
     throw error;
   }
+}
+
+/** @throws StatusError 422 @see https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list */
+function checkListOptions(query: URLSearchParams): void {
+  const errors: FieldError[] = [];
+  const match = query.get("resourceVersionMatch") ?? "";
+  const revision = query.get("resourceVersion") ?? "";
+  const field = "resourceVersionMatch";
+  if (match !== "") {
+    if (revision === "")
+      errors.push(forbiddenOption(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+    if (query.get("continue"))
+      errors.push(forbiddenOption(field, "resourceVersionMatch is forbidden when continue is provided"));
+    if (match !== "Exact" && match !== "NotOlderThan")
+      errors.push(unsupportedOption(field, `"${match}"`, ["Exact", "NotOlderThan", ""]));
+    if (match === "Exact" && revision === "0")
+      errors.push(forbiddenOption(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  if (query.has("sendInitialEvents"))
+    errors.push(forbiddenOption("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  checkOptions("ListOptions", errors);
 }
 
 interface From {
@@ -115,57 +156,19 @@ function listMatching({ server, kind }: Call, scope: Scope, from: From, limit: n
  */
 function snapshotRevision({ request, server }: Call): number | undefined {
   const text = request.query.get("resourceVersion") || undefined;
+  if (text === undefined) return undefined;
+  const revision = revisionOf(text, (why) => badRequest(`invalid resource version: ${why}`));
   const match = request.query.get("resourceVersionMatch") || undefined;
-  if (match !== undefined && match !== "Exact" && match !== "NotOlderThan") {
-    throw listOptionError(
-      "resourceVersionMatch",
-      "FieldValueNotSupported",
-      `Unsupported value: "${match}": supported values: "Exact", "NotOlderThan", ""`,
-    );
-  }
-  if (text === undefined) {
-    if (match)
-      throw listOptionError(
-        "resourceVersionMatch",
-        "FieldValueForbidden",
-        "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-      );
-    return undefined;
-  }
-  const revision = revisionOf(text);
-  if (match === "Exact") {
-    if (revision === 0)
-      throw listOptionError(
-        "resourceVersionMatch",
-        "FieldValueForbidden",
-        'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-      );
-    return revision;
-  }
+  if (match === "Exact") return revision;
   if (revision > server.store.revision) throw tooLarge(revision, server.store.revision);
   // the original's rule for clients older than resourceVersionMatch: a page at a revision is exactly that one
-  return match === undefined && revision > 0 && (numberOf(request.query, "limit") ?? 0) > 0 ? revision : undefined;
+  return match === undefined && revision > 0 && (integerOf(request.query, "limit") ?? 0) > 0 ? revision : undefined;
 }
 
-export function listOptionError(field: string, reason: string, message: string): StatusError {
-  return failure(422, "Invalid", `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
-    group: "meta.k8s.io",
-    kind: "ListOptions",
-    causes: [{ reason, message, field }],
-  });
-}
-
-/** @throws StatusError 400 */
-export function revisionOf(text: string): number {
-  if (!/^\d+$/.test(text))
-    throw badRequest(`invalid resource version "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`);
-  return Number(text);
-}
-
-function numberOf(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name);
-  if (!text) return undefined;
-  if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
+/** @throws what `unreadable` makes of the reason */
+export function revisionOf(text: string, unreadable: (why: string) => StatusError): number {
+  const why = resourceVersionError(text);
+  if (why) throw unreadable(why);
   return Number(text);
 }
 
@@ -174,7 +177,7 @@ export const tooOld = (asked: number, oldest: number): StatusError =>
 
 /** 504, with the cause by which clients know to wait. */
 export const tooLarge = (asked: number, current: number): StatusError =>
-  failure(504, "Timeout", `Too large resource version: ${asked}, current: ${current}`, {
+  failure(504, "Timeout", `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
     retryAfterSeconds: 1,
   });
@@ -182,28 +185,29 @@ export const tooLarge = (asked: number, current: number): StatusError =>
 /** Opaque to clients: the revision of the snapshot and the last key, relative to the prefix. */
 function writeToken(scope: Scope, key: string, revision: number): string {
   return Buffer.from(
-    JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start: key.slice(scope.prefix.length) }),
+    JSON.stringify({ v: TOKEN_VERSION, rv: revision, start: key.slice(scope.prefix.length) }),
   ).toString("base64url");
 }
 
+/** @throws StatusError 400 */
 function readToken(token: string, query: URLSearchParams, scope: Scope): From {
-  if (query.get("resourceVersion") && query.get("resourceVersion") !== "0") {
+  const bad = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`);
+  const stray = /[^A-Za-z0-9_-]/.exec(token);
+  if (stray) throw bad(`illegal base64 data at input byte ${stray.index}`);
+  const text = Buffer.from(token, "base64url").toString("utf8");
+  const { error } = scanJson(text);
+  if (error) throw bad(error);
+  const value: unknown = JSON.parse(text);
+  const { v, rv, start } = (typeof value === "object" ? (value ?? {}) : {}) as Partial<Record<string, unknown>>;
+  if (v !== TOKEN_VERSION)
+    throw bad(`server does not recognize this encoded version ${typeof v === "string" ? v : ""}`);
+  if (typeof start !== "string" || typeof rv !== "number" || !Number.isInteger(rv) || rv === 0)
+    throw bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+  if (query.get("resourceVersion") && query.get("resourceVersion") !== "0")
     throw badRequest("specifying resource version is not allowed when using continue");
-  }
-  try {
-    const value = JSON.parse(Buffer.from(token, "base64url").toString("utf8")) as {
-      v: string;
-      rv: number;
-      start: string;
-    };
-    if (value.v === "meta.k8s.io/v1" && typeof value.start === "string" && Number.isInteger(value.rv)) {
-      return { after: scope.prefix + value.start, revision: value.rv < 0 ? undefined : value.rv };
-    }
-  } catch {
-    // no token of ours
-  }
-  throw badRequest("continue key is not valid: continue key is not valid");
+  return { after: scope.prefix + start, revision: rv < 0 ? undefined : rv };
 }
+const TOKEN_VERSION = "meta.k8s.io/v1";
 
 /** The snapshot is gone; the token inside lets a client go on from the same place at the present state. */
 function expiredToken(scope: Scope, after: string) {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { deepClone } from "#base";
 import { type ApiObject, badRequest, failure } from "#kinds";
 import type { StoredObject } from "#store";
@@ -7,6 +8,7 @@ import { isFields, mergePatch } from "../patch/merge-patch.ts";
 import { strategicMergePatch } from "../patch/strategic-merge-patch.ts";
 import type { Call } from "../pipeline/call.ts";
 import { asObject, mediaType, readBody } from "../pipeline/decode.ts";
+import { checkWriteOptions } from "../pipeline/write-options.ts";
 import { updateObject } from "./update.ts";
 
 const JSON_PATCH = "application/json-patch+json";
@@ -17,26 +19,10 @@ const APPLY = new Set(["application/apply-patch+yaml", "application/apply-patch+
 /** PATCH of any kind, by its media type. `created` tells whether an apply made the object. @throws StatusError */
 export async function patchObject(call: Call): Promise<{ stored: StoredObject; created: boolean }> {
   const type = mediaType(call.request);
+  checkType(call, type);
+  checkWriteOptions(call, APPLY.has(type) ? "apply" : "patch");
   const body = readBody(call.request);
   if (APPLY.has(type)) return applyConfiguration(call, body);
-  if (call.request.query.has("force")) {
-    throw failure(
-      422,
-      "Invalid",
-      `PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch`,
-      {
-        group: "meta.k8s.io",
-        kind: "PatchOptions",
-        causes: [
-          {
-            reason: "FieldValueForbidden",
-            message: "Forbidden: may not be specified for non-apply patch",
-            field: "force",
-          },
-        ],
-      },
-    );
-  }
   const change = patcherOf(call, type, body);
   const stored = await updateObject(call, {
     change(current) {
@@ -66,19 +52,23 @@ function patcherOf(call: Call, type: string, body: unknown): (object: ApiObject)
       if (!isFields(body)) throw badRequest("error decoding patch: the patch is no object");
       return (object) => mergePatch(object, body);
     case STRATEGIC:
-      if (call.kind.decode) throw unsupported(call, [JSON_PATCH, MERGE, ...APPLY]);
       if (!isFields(body)) throw badRequest("error decoding patch: the patch is no object");
       return (object) => strategicMergePatch(object, body, call.kind.schema);
     default:
-      throw unsupported(call, [JSON_PATCH, MERGE, ...(call.kind.decode ? [] : [STRATEGIC]), ...APPLY]);
+      assert.fail(`a patch of type ${type} was let through`);
   }
 }
 
-function unsupported(_call: Call, accepted: readonly string[]): Error {
-  return failure(
+/** @throws StatusError 415 */
+function checkType({ kind }: Call, type: string): void {
+  if (![JSON_PATCH, MERGE, STRATEGIC, ...APPLY].includes(type))
+    throw failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
+  if (type !== STRATEGIC || !kind.decode) return;
+  const accepted = [JSON_PATCH, MERGE, ...APPLY].join(", ");
+  throw failure(
     415,
     "UnsupportedMediaType",
-    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+    `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
   );
 }
 

@@ -1,12 +1,14 @@
-import { type ApiObject, type ApiResponse, methodNotSupported, notFound } from "#kinds";
+import { type ApiObject, type ApiResponse, badRequest, failure, notFound } from "#kinds";
 import { answerList, answerObject, answerValue, eventViewOf } from "../negotiation/shape.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { decodeObject } from "../pipeline/decode.ts";
+import { methodNotAllowed } from "../pipeline/routing.ts";
+import { checkWriteOptions } from "../pipeline/write-options.ts";
 import { keyOf } from "../registry/keys.ts";
 import { viewOf } from "../registry/view.ts";
 import { createObject } from "./create.ts";
 import { deleteObject, deleteOptionsOf, deletionStatus } from "./delete.ts";
-import { listObjects, scopeOf } from "./list.ts";
+import { listObjects, revisionOf, scopeOf, tooLarge } from "./list.ts";
 import { patchObject } from "./patch.ts";
 import { replaceObject } from "./update.ts";
 import { watchObjects } from "./watch.ts";
@@ -16,7 +18,6 @@ export async function resourceVerb(call: Call): Promise<ApiResponse> {
   const { kind, info, server } = call;
   const virtual = server.virtual.get(`${kind.group}/${kind.resource}`);
   if (virtual && info.verb === "create") return createVirtual(call, virtual);
-  if (!kind.verbs.includes(info.verb)) throw methodNotSupported(kind, info.verb);
   switch (info.verb) {
     case "get":
       return answerObject(call, getObject(call));
@@ -25,6 +26,7 @@ export async function resourceVerb(call: Call): Promise<ApiResponse> {
     case "watch":
       return { code: 200, headers: {}, body: { kind: "watch", watch: watchObjects(call, eventViewOf(call)) } };
     case "create":
+      checkWriteOptions(call, "create");
       return answerObject(call, await createObject(call, decodeObject(call)), 201);
     case "update":
       return update(call);
@@ -37,11 +39,16 @@ export async function resourceVerb(call: Call): Promise<ApiResponse> {
     case "deletecollection":
       return removeAll(call);
     default:
-      throw methodNotSupported(kind, info.verb);
+      throw methodNotAllowed();
   }
 }
 
-function getObject({ kind, info, server }: Call) {
+function getObject({ kind, info, server, request }: Call) {
+  const { query } = request;
+  if (query.has("export")) throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
+  const text = query.get("resourceVersion");
+  const revision = text ? revisionOf(text, (why) => failure(500, undefined, why)) : 0;
+  if (revision > server.store.revision) throw tooLarge(revision, server.store.revision);
   const stored = server.store.get(keyOf(kind, info.namespace, info.name));
   if (!stored) throw notFound(kind, info.name);
   return stored;
@@ -49,6 +56,7 @@ function getObject({ kind, info, server }: Call) {
 
 async function update(call: Call): Promise<ApiResponse> {
   const { kind, info, server } = call;
+  checkWriteOptions(call, "update");
   const known = server.store.latest(keyOf(kind, info.namespace, info.name)) !== undefined;
   return answerObject(call, await replaceObject(call, decodeObject(call)), known ? 200 : 201);
 }

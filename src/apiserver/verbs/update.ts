@@ -122,10 +122,11 @@ function isReleased({ metadata }: ApiObject): boolean {
 export async function replaceObject(call: Call, object: ApiObject): Promise<StoredObject> {
   const { kind, info, server } = call;
   const { metadata } = object;
-  if (metadata.name && metadata.name !== info.name) {
+  if (!metadata.name)
+    throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`);
+  if (metadata.name !== info.name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${info.name})`);
   }
-  metadata.name = info.name;
   if (metadata.namespace && metadata.namespace !== info.namespace) {
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
   }

@@ -2,6 +2,8 @@ import type { Timer } from "#base";
 import {
   type ApiObject,
   apiVersionOf,
+  failure,
+  type FieldError,
   type KindInfo,
   type StatusError,
   type WatchEvent,
@@ -10,9 +12,10 @@ import {
 } from "#kinds";
 import { type Change, isStoreError, type StoredObject } from "#store";
 import type { Call } from "../pipeline/call.ts";
+import { checkOptions, forbiddenOption, integerOf, unsupportedOption } from "../pipeline/query.ts";
 import { isTrue } from "../pipeline/request-info.ts";
 import { viewOf } from "../registry/view.ts";
-import { listObjects, listOptionError, revisionOf, type Scope, scopeOf, tooLarge, tooOld } from "./list.ts";
+import { listObjects, revisionOf, type Scope, scopeOf, tooLarge, tooOld } from "./list.ts";
 
 /** A bookmark that often, when the client wants them, milliseconds. */
 const BOOKMARK_EVERY = 60_000;
@@ -35,35 +38,38 @@ export interface EventView {
 export function watchObjects(call: Call, view: EventView = plainView): WatchStream {
   const { query } = call.request;
   const scope = scopeOf(call);
-  const initial = query.get("sendInitialEvents");
-  if (initial !== null) checkInitial(call, isTrue(initial));
+  checkWatchOptions(query);
+  integerOf(query, "timeoutSeconds");
+  const sendInitial = query.get("sendInitialEvents");
+  const initial = sendInitial === null ? undefined : isTrue(sendInitial);
   const text = query.get("resourceVersion") || "";
-  const revision = text === "" ? 0 : revisionOf(text);
+  // the original answers 500 here, without a reason
+  const revision = text === "" ? 0 : revisionOf(text, (why) => failure(500, undefined, why));
   const wanted = {
     revision,
-    initial: initial === null ? revision === 0 : isTrue(initial),
-    marked: initial !== null && isTrue(initial),
+    initial: initial ?? revision === 0,
+    marked: initial === true && isTrue(query.get("allowWatchBookmarks")),
+    waits: initial !== true,
   };
   return { start: (sink) => startWatch(call, scope, wanted, view, sink) };
 }
 
-function checkInitial(call: Call, initial: boolean): void {
-  const { query } = call.request;
-  const match = query.get("resourceVersionMatch");
-  if (match !== "NotOlderThan") {
-    throw listOptionError(
-      "resourceVersionMatch",
-      "FieldValueForbidden",
-      "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+/** @throws StatusError 422 @see https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-watch */
+function checkWatchOptions(query: URLSearchParams): void {
+  const errors: FieldError[] = [];
+  const field = "resourceVersionMatch";
+  const match = query.get(field) ?? "";
+  if (query.has("sendInitialEvents")) {
+    if (match !== "NotOlderThan")
+      errors.push(forbiddenOption(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  } else if (match !== "")
+    errors.push(
+      forbiddenOption(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
     );
-  }
-  if (initial && !isTrue(query.get("allowWatchBookmarks"))) {
-    throw listOptionError(
-      "sendInitialEvents",
-      "FieldValueForbidden",
-      "Forbidden: sendInitialEvents is forbidden for watch unless allowWatchBookmarks is set to true",
-    );
-  }
+  if (match !== "" && match !== "NotOlderThan") errors.push(unsupportedOption(field, `"${match}"`, ["NotOlderThan"]));
+  if (query.get("continue"))
+    errors.push(forbiddenOption(field, "resourceVersionMatch is forbidden when continue is provided"));
+  checkOptions("ListOptions", errors);
 }
 
 interface Wanted {
@@ -72,6 +78,8 @@ interface Wanted {
   readonly initial: boolean;
   /** A bookmark with the annotation `k8s.io/initial-events-end` behind it. */
   readonly marked: boolean;
+  /** A revision that is not there yet is waited for; else it is an error. */
+  readonly waits: boolean;
 }
 
 function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, sink: WatchSink): { stop(): void } {
@@ -104,14 +112,15 @@ function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, s
     const object = {
       kind: kind.kind,
       apiVersion: apiVersionOf(kind),
-      metadata: { resourceVersion: String(revision), creationTimestamp: null, ...annotations },
+      metadata: { resourceVersion: String(revision), ...annotations },
     } as unknown as ApiObject;
     const shown = view.show(kind, "BOOKMARK", object, undefined);
     sink.event({ type: "BOOKMARK", object: shown.object }, shown.frame);
   };
   try {
-    if (wanted.revision > store.revision) throw tooLarge(wanted.revision, store.revision);
-    let since = wanted.revision;
+    const early = wanted.revision > store.revision;
+    if (early && !wanted.waits) throw tooLarge(wanted.revision, store.revision);
+    let since = early ? store.revision : wanted.revision;
     if (wanted.initial) {
       const listing = listObjects(withoutRevision(call), scope);
       for (const stored of listing.items) send("ADDED", stored, viewOf(kind, stored).object);
@@ -120,7 +129,7 @@ function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, s
     } else if (wanted.revision === 0) since = store.revision;
     if (over) return { stop };
     subscription = store.watch(scope.prefix, since, (change) => {
-      if (over) return;
+      if (over || change.current.revision <= wanted.revision) return;
       const event = eventOf(kind, scope, change);
       if (event) send(event.type, event.stored, event.object);
     });
@@ -150,7 +159,8 @@ function isStatusError(error: unknown): error is StatusError {
 /** The list at a watch's start is the present state, whatever revision the watch names. */
 function withoutRevision(call: Call): Call {
   const query = new URLSearchParams(call.request.query);
-  for (const name of ["resourceVersion", "resourceVersionMatch", "limit", "continue"]) query.delete(name);
+  for (const name of ["resourceVersion", "resourceVersionMatch", "sendInitialEvents", "limit", "continue"])
+    query.delete(name);
   return { ...call, request: { ...copyOf(call), query } };
 }
 

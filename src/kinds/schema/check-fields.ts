@@ -26,8 +26,8 @@ export function checkFields(object: Fields, schemaName: string): FieldCheck {
 }
 
 /** The message of the 400 for a body with a type error. */
-export function typeErrorMessage(kind: string, version: string, typeError: string): string {
-  return `${kind} in version "${version}" cannot be handled as a ${kind}: ${typeError}`;
+export function typeErrorMessage(kind: string, version: string, typeError: string, given: string = kind): string {
+  return `${given} in version "${version}" cannot be handled as a ${kind}: ${typeError}`;
 }
 
 /** The message of the 400 (or the texts of warnings) for unknown and duplicate fields. */
