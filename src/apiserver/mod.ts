@@ -1,6 +1,7 @@
 export {
   createDefaultTolerationSeconds,
   createNamespaceLifecycle,
+  createNodeRestriction,
   createPriority,
   createServiceAccountAdmission,
 } from "./admission/mod.ts";
@@ -9,11 +10,24 @@ export {
   ANONYMOUS,
   createIdentify,
   type IdentifyDeps,
+  componentUser,
   LOOPBACK,
   nodeUser,
+  serviceAccountUser,
   type TokenAuthenticator,
 } from "./authn/mod.ts";
-export { createMastersAuthorizer, forbiddenRequest } from "./authz/mod.ts";
+export {
+  AUTOUPDATE,
+  bootstrapPolicy,
+  createEscalationCheck,
+  createMastersAuthorizer,
+  createNodeAuthorizer,
+  createRbacAuthorizer,
+  createUnionAuthorizer,
+  forbiddenRequest,
+  type RbacAuthorizer,
+  uncovered,
+} from "./authz/mod.ts";
 export {
   createListener,
   type Credentials,

@@ -14,6 +14,8 @@ export interface RequestInfo {
   readonly name: string;
   /** Path elements after the subresource (`proxy/a/b`). */
   readonly rest: readonly string[];
+  /** As the query says it; absent when it does not. */
+  readonly fieldSelector?: string;
 }
 
 export interface AuthorizationAttributes {
@@ -27,6 +29,7 @@ export interface AuthorizationAttributes {
   readonly name: string;
   readonly isResourceRequest: boolean;
   readonly path: string;
+  readonly fieldSelector?: string;
 }
 
 export interface Authorizer {

@@ -1,11 +1,19 @@
+import { LOOPBACK } from "#apiserver";
 import type { Client } from "#client";
 import { isStatus, type Resource, resources } from "#kinds";
+import { reconcilePolicy } from "./bootstrap-policy.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import type { InstanceNetwork } from "./network.ts";
 
 const NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** Makes what every cluster has from its first moment; what is there already stays as it is. */
-export async function bootstrapObjects(client: Client, network: InstanceNetwork, apiPort: number): Promise<void> {
+export async function bootstrapObjects(
+  plane: Pick<ControlPlane, "clientAs" | "reader">,
+  network: InstanceNetwork,
+  apiPort: number,
+): Promise<void> {
+  const client = plane.clientAs(LOOPBACK, "kube-apiserver");
   const create = async <T>(resource: Resource<T>, object: T, namespace?: string) => {
     await client.create(resource, object, namespace ? { namespace } : {}).catch((error: unknown) => {
       if (!isStatus(error, "AlreadyExists")) throw error;
@@ -17,6 +25,7 @@ export async function bootstrapObjects(client: Client, network: InstanceNetwork,
     ),
   );
   await Promise.all([
+    reconcilePolicy(client, plane.reader),
     create(resources.services, kubernetesService(network) as never, "default"),
     create(resources.services, dnsService(network) as never, "kube-system"),
     ...PRIORITY_CLASSES.map((priority) => create(resources.priorityClasses, priority as never)),

@@ -12,7 +12,12 @@ import {
   createServiceAllocation,
   type AdmissionPlugin,
   type Authorizer,
+  createEscalationCheck,
   createMastersAuthorizer,
+  createNodeAuthorizer,
+  createNodeRestriction,
+  createRbacAuthorizer,
+  createUnionAuthorizer,
   type Health,
   type Reader,
   type ServiceAccountTokens,
@@ -56,13 +61,16 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
   const { store, clock, random, logger } = deps;
   const scheme = createScheme();
   const reader = createReader(store, scheme);
-  const authorizer = createMastersAuthorizer();
+  const rbac = createRbacAuthorizer({ reader });
+  const authorizer = createUnionAuthorizer([createMastersAuthorizer(), createNodeAuthorizer({ reader }), rbac]);
   const tokens = createServiceAccountTokens({ reader, clock, random }, { key: options.serviceAccountKey });
   const admission: AdmissionPlugin[] = [
     createNamespaceLifecycle({ reader }),
+    createNodeRestriction({ reader }),
     createServiceAccountAdmission({ reader, random, clock }),
     createPriority({ reader }),
     createDefaultTolerationSeconds(),
+    createEscalationCheck({ rbac, authorizer }),
   ];
   const server = createApiServer(
     {
@@ -90,7 +98,11 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       health: options.health,
     },
   );
-  const transportAs = (user: UserInfo): Transport => ({ call: (request) => server.handle({ ...request, user }) });
+  const transportAs = (user: UserInfo): Transport => ({
+    // what the listener does for requests from outside
+    call: ({ path, ...request }) =>
+      server.handle({ ...request, path: path.includes("%") ? decodeURIComponent(path) : path, user }),
+  });
   return {
     server,
     scheme,

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { type Clock, type Logger, type Random, systemClock, systemRandom } from "#base";
 import {
   ADMIN,
+  componentUser,
   kubeconfig,
   LOOPBACK,
   type Listener,
   loadOrCreatePki,
   nodeUser,
+  serviceAccountUser,
   type TokenAuthenticator,
   writePrivateFile,
 } from "#apiserver";
@@ -79,6 +81,8 @@ export interface InstanceDeps {
   /** Bearer tokens that are accepted besides those of ServiceAccounts. */
   readonly tokens?: readonly TokenAuthenticator[];
 }
+
+const CONTROLLER_MANAGER = "kube-controller-manager";
 
 /** `<run>/slimd.pid` */
 export function lockPathOf(config: Pick<InstanceConfig, "runDir">): string {
@@ -154,11 +158,10 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
   const config = apiAddress && kubeconfig({ server: apiAddress, caCertificate: pki.caCertificate, user: pki.admin });
   if (config && !settings.inMemory) writePrivateFile(join(settings.dataDir, "kubeconfig"), config);
 
-  const loopback = plane.clientAs(LOOPBACK, "slim");
-  await bootstrapObjects(loopback, network, port ?? 6443);
+  await bootstrapObjects(plane, network, port ?? 6443);
   bootstrapped = true;
-  const informers = begun.use(plane.informersOf(loopback));
-  startControl(boot, loopback, informers, pki.caCertificate);
+  const informers = begun.use(plane.informersOf(plane.clientAs(componentUser(CONTROLLER_MANAGER), CONTROLLER_MANAGER)));
+  startControl(boot, plane, informers, pki.caCertificate);
   if (!settings.fake && nodes.length > 0) await startNetwork(boot, informers);
   const nodesStarted = Promise.all(startNodes(boot, plane, connectors));
   nodesStarted.catch(() => {}); // told by whoever waits for it, and logged
@@ -237,14 +240,25 @@ function namesOfNodes(settings: InstanceSettings): string[] {
   return Array.from({ length: settings.nodes }, (_, i) => (i === 0 ? base : `${base}-${i + 1}`));
 }
 
-function startControl({ settings, deps, begun }: Booting, client: Client, informers: Informers, rootCA: string): void {
-  const recorder = (component: string) => createRecorder({ ...deps, client }, { component });
-  begun.use(startScheduler({ ...deps, client, informers }));
+/** Each controller acts as its own ServiceAccount in kube-system, as with `--use-service-account-credentials`. */
+function startControl(
+  { settings, deps, begun }: Booting,
+  plane: ControlPlane,
+  informers: Informers,
+  rootCA: string,
+): void {
+  const scheduler = plane.clientAs(componentUser("kube-scheduler"), "kube-scheduler");
+  begun.use(startScheduler({ ...deps, client: scheduler, informers }));
+  const acting = (client: Client) => ({
+    client,
+    recorder: (component: string) => createRecorder({ ...deps, client }, { component }),
+  });
   begun.use(
     startControllers(
-      { ...deps, client, informers, recorder },
+      { ...deps, ...acting(plane.clientAs(LOOPBACK, CONTROLLER_MANAGER)), informers },
       {
         rootCA,
+        identity: (account) => acting(plane.clientAs(serviceAccountUser("kube-system", account), CONTROLLER_MANAGER)),
         localPath: {
           root: join(settings.dataDir, "local-path"),
           removeDirectory: (path) => rm(path, { recursive: true, force: true }),
@@ -282,7 +296,7 @@ function startNodes(
   connectors: Map<string, NodeConnector>,
 ): Promise<void>[] {
   return nodes.map(({ name, engine, fake }, index) => {
-    const client = plane.clientAs({ ...nodeUser(name), groups: LOOPBACK.groups }, "kubelet");
+    const client = plane.clientAs(nodeUser(name), "kubelet");
     const dataDir = nodeDir(settings.dataDir, index);
     begun.defer(async () => {
       if (ending.purge) await removeWorkloads(engine, dataDir);

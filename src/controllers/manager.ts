@@ -30,6 +30,8 @@ export interface ControllersOptions {
   rootCA?: string;
   /** Terminated pods that are kept, the oldest going first. Default 12500, as kube-controller-manager; 0 = all. */
   terminatedPodThreshold?: number;
+  /** How the controller acts that has this ServiceAccount in kube-system. Default: as `deps` says. */
+  identity?(account: string): Pick<ControllerDeps, "client" | "recorder">;
   /** Where volumes of the default StorageClass `local-path` live. Without it there is neither class nor provisioner. */
   localPath?: LocalPathOptions;
 }
@@ -73,6 +75,22 @@ const FACTORIES: Readonly<Record<string, Factory>> = {
   "garbage-collector": createGarbageCollector,
 };
 
+/** ServiceAccounts of the controllers, where they are not called `<name>-controller`. */
+const ACCOUNTS: Readonly<Record<string, string>> = {
+  serviceaccount: "service-account-controller",
+  "root-ca-certificate-publisher": "root-ca-cert-publisher",
+  replicationcontroller: "replication-controller",
+  daemonset: "daemon-set-controller",
+  endpoints: "endpoint-controller",
+  "persistentvolume-binder": "persistent-volume-binder",
+  "persistentvolumeclaim-protection": "pvc-protection-controller",
+  "persistentvolume-protection": "pv-protection-controller",
+  "node-lifecycle": "node-controller",
+  "taint-eviction": "node-controller",
+  "pod-garbage-collector": "pod-garbage-collector",
+  "garbage-collector": "generic-garbage-collector",
+};
+
 /** Names that `which` may hold. */
 export const controllerNames: readonly string[] = Object.keys(FACTORIES);
 
@@ -84,7 +102,10 @@ export function startControllers(deps: ControllerDeps, options: ControllersOptio
     throw new RangeError(`no controller is called ${unknown.join(", ")}; there are: ${controllerNames.join(", ")}`);
   const controllers = controllerNames
     .filter((name) => wanted.includes(name))
-    .flatMap((name) => FACTORIES[name]!(deps, options) ?? []);
+    .flatMap((name) => {
+      const identity = options.identity?.(ACCOUNTS[name] ?? `${name}-controller`);
+      return FACTORIES[name]!({ ...deps, ...identity }, options) ?? [];
+    });
   const started = (async () => {
     if (options.localPath && wanted.includes("persistentvolume-binder")) await ensureLocalPathClass(deps);
     await Promise.all(controllers.map((controller) => controller.start()));

@@ -30,6 +30,7 @@ import { validatePodUpdate } from "./core/pod/validate-update.ts";
 import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
+  ClusterRoleBinding,
   ControllerRevision,
   CronJob,
   DaemonSet,
@@ -43,12 +44,14 @@ import type {
   ReplicaSet,
   ReplicationController,
   ResourceSlice,
+  RoleBinding,
   Secret,
   Service,
   StatefulSet,
   ValidatingAdmissionPolicyBinding,
 } from "./generated/types.ts";
 import * as columns from "./misc/columns.ts";
+import * as rbac from "./rbac/validate.ts";
 import * as defaults from "./misc/defaults.ts";
 import { type KindRules, rules } from "./strategy/rules.ts";
 import { nameIsDNS1035Label, nameIsDNSLabel, nameIsPathSegment } from "./validation/names.ts";
@@ -266,17 +269,27 @@ const access: Record<string, KindRules> = {
     columns: columns.certificateSigningRequestColumns,
     selectableFields: ({ spec }) => ({ "spec.signerName": spec.signerName }),
   }),
-  "rbac.authorization.k8s.io/Role": role,
-  "rbac.authorization.k8s.io/ClusterRole": role,
-  "rbac.authorization.k8s.io/RoleBinding": rules({
+  "rbac.authorization.k8s.io/Role": rules({ ...role, validate: rbac.validateRole }),
+  "rbac.authorization.k8s.io/ClusterRole": rules({ ...role, validate: rbac.validateClusterRole }),
+  "rbac.authorization.k8s.io/RoleBinding": rules<RoleBinding>({
     ...role,
     columns: columns.roleBindingColumns,
     defaults: defaults.setRoleBindingDefaults,
+    validate: rbac.validateRoleBinding,
+    validateUpdate: (binding, old) => [
+      ...rbac.validateRoleBinding(binding),
+      ...rbac.validateRoleRefUpdate(binding, old),
+    ],
   }),
-  "rbac.authorization.k8s.io/ClusterRoleBinding": rules({
+  "rbac.authorization.k8s.io/ClusterRoleBinding": rules<ClusterRoleBinding>({
     ...role,
     columns: columns.roleBindingColumns,
     defaults: defaults.setRoleBindingDefaults,
+    validate: rbac.validateClusterRoleBinding,
+    validateUpdate: (binding, old) => [
+      ...rbac.validateClusterRoleBinding(binding),
+      ...rbac.validateRoleRefUpdate(binding, old),
+    ],
   }),
 };
 

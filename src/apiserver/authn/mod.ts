@@ -2,8 +2,10 @@ export { createIdentify, type IdentifyDeps, type TokenAuthenticator } from "./id
 export {
   ADMIN,
   ANONYMOUS,
+  componentUser,
   LOOPBACK,
   nodeUser,
+  serviceAccountUser,
   serviceAccountGroups,
   serviceAccountUsername,
   splitServiceAccount,

@@ -5,13 +5,19 @@ export const ANONYMOUS: UserInfo = { username: "system:anonymous", groups: ["sys
 /** Who holds the admin certificate, and whoever can open the local socket. */
 export const ADMIN: UserInfo = { username: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
 
-/** The process itself: controllers and scheduler inside it. */
+/** The API server itself, making what every cluster has. */
 export const LOOPBACK: UserInfo = { username: "system:apiserver", groups: ["system:authenticated", "system:masters"] };
 
 /** The node agent of `name`. */
 export const nodeUser = (name: string): UserInfo => ({
   username: `system:node:${name}`,
   groups: ["system:nodes", "system:authenticated"],
+});
+
+/** `system:kube-scheduler`, `system:kube-controller-manager`, … */
+export const componentUser = (name: string): UserInfo => ({
+  username: `system:${name}`,
+  groups: ["system:authenticated"],
 });
 
 const SERVICE_ACCOUNT = "system:serviceaccount:";
@@ -30,3 +36,9 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   "system:serviceaccounts",
   `system:serviceaccounts:${namespace}`,
 ];
+
+/** A ServiceAccount as its token would show it, for parts inside the process that need no token. */
+export const serviceAccountUser = (namespace: string, name: string): UserInfo => ({
+  username: serviceAccountUsername(namespace, name),
+  groups: [...serviceAccountGroups(namespace), "system:authenticated"],
+});

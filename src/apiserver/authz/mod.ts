@@ -1,2 +1,10 @@
+export { AUTOUPDATE, type BootstrapPolicy, bootstrapPolicy } from "./bootstrap/policy.ts";
+export { createEscalationCheck } from "./escalation.ts";
 export { forbiddenRequest } from "./forbidden.ts";
 export { createMastersAuthorizer } from "./masters.ts";
+export { createNodeAuthorizer } from "./node.ts";
+export { nodeOf } from "./node-identity.ts";
+export { createRbacAuthorizer, type RbacAuthorizer } from "./rbac.ts";
+export { selectedValue } from "./selected-value.ts";
+export { createUnionAuthorizer } from "./union.ts";
+export { uncovered } from "./rules.ts";

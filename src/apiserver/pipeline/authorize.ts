@@ -1,10 +1,16 @@
 import type { UserInfo } from "#kinds";
-import { forbiddenRequest } from "../authz/mod.ts";
+import { forbiddenRequest, selectedValue } from "../authz/mod.ts";
 import type { AuthorizationAttributes, Authorizer, RequestInfo } from "../ports.ts";
 
+const COLLECTION_VERBS = new Set(["list", "watch", "deletecollection"]);
+
 export function attributesOf(user: UserInfo, info: RequestInfo): AuthorizationAttributes {
-  const { verb, group, version, resource, subresource, namespace, name, isResourceRequest, path } = info;
-  return { user, verb, group, version, resource, subresource, namespace, name, isResourceRequest, path };
+  const { verb, group, version, resource, subresource, namespace, isResourceRequest, path, fieldSelector } = info;
+  // who may see one object may also list and watch just that one
+  const name =
+    info.name || (fieldSelector && COLLECTION_VERBS.has(verb) && selectedValue(fieldSelector, "metadata.name")) || "";
+  const attributes = { user, verb, group, version, resource, subresource, namespace, name, isResourceRequest, path };
+  return fieldSelector ? { ...attributes, fieldSelector } : attributes;
 }
 
 /** @throws StatusError 403 */

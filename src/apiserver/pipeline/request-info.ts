@@ -26,6 +26,7 @@ export function requestInfoOf(request: Pick<ApiRequest, "method" | "path" | "que
     if (tail.length > 2 && !NAMESPACE_SUBRESOURCES.has(tail[2]!)) tail = tail.slice(2);
   }
   const [resource = "", name = "", subresource = "", ...rest] = tail;
+  const fieldSelector = query.size > 0 ? query.get("fieldSelector") : null;
   const watching = oldWatch || isTrue(query.get("watch"));
   return {
     isResourceRequest: true,
@@ -38,6 +39,7 @@ export function requestInfoOf(request: Pick<ApiRequest, "method" | "path" | "que
     namespace,
     name,
     rest,
+    ...(fieldSelector ? { fieldSelector } : {}),
   };
 }
 

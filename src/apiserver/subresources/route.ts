@@ -1,5 +1,6 @@
 import { type ApiObject, type ApiResponse, notFound } from "#kinds";
 import { answerObject, answerValue } from "../negotiation/shape.ts";
+import { admissionOf, mutate, validate } from "../pipeline/admit.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { asObject, mediaType, readBody } from "../pipeline/decode.ts";
 import { methodNotAllowed, pathNotServed } from "../pipeline/routing.ts";
@@ -49,6 +50,9 @@ function current(call: Call) {
 async function createSubresource(call: Call, known: Call["kind"]["subresources"][number]): Promise<ApiResponse> {
   const { kind, info, server, user } = call;
   const body = bodyFor(call, known);
+  const attributes = admissionOf(call, { operation: "CREATE", object: body, old: undefined, dryRun: isDryRun(call) });
+  await mutate(call, attributes);
+  await validate(call, attributes);
   if (kind.resource === "pods" && info.subresource === "binding")
     return answerValue(call, await bindPod(call, body), 201);
   if (kind.resource === "pods" && info.subresource === "eviction")

@@ -36,8 +36,8 @@ export function aggregate(role: Role, all: readonly Role[]): DeepReadonly<Policy
     const selected = all.filter(
       ({ metadata }) => metadata.name !== role.metadata.name && matchesSelector(selector, metadata.labels),
     );
-    for (const { rules = [] } of selected.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
-      for (const rule of rules) if (!result.some((one) => deepEqual(one, rule))) result.push(rule);
+    for (const { rules } of selected.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
+      for (const rule of rules ?? []) if (!result.some((one) => deepEqual(one, rule))) result.push(rule);
     }
   }
   return result;
