@@ -16,6 +16,12 @@ export function answerObject(call: Call, stored: StoredObject, code = 200): ApiR
   const view = viewOf(kind, stored);
   if (accepted.shape === "object" && accepted.format === "json")
     return { code, headers: {}, body: { kind: "object", object: view.object, json: () => view.json() } };
+  if (accepted.shape === "metadata" && !accepted.single)
+    throw failure(
+      406,
+      "NotAcceptable",
+      `you requested PartialObjectMetadataList, but the requested object is not a list (*${internalType(kind)})`,
+    );
   if (accepted.shape === "table") {
     const { resourceVersion } = view.object.metadata;
     const table = tableOf(
@@ -45,7 +51,7 @@ function answer(value: object, { format }: Accepted, code: number): ApiResponse 
 
 export function bodyOf(value: object, format: "json" | "yaml"): ApiBody {
   if (format === "json") return { kind: "object", object: value };
-  const text = toYaml(value, { sortMapEntries: true, indentSeq: false, aliasDuplicateObjects: false });
+  const text = toYaml(value, { sortMapEntries: true, indentSeq: false, aliasDuplicateObjects: false, version: "1.1" });
   return { kind: "bytes", bytes: Buffer.from(text), contentType: "application/yaml" };
 }
 
@@ -64,7 +70,7 @@ export function answerList(call: Call, listing: Listing): ApiResponse {
         "NotAcceptable",
         `you requested PartialObjectMetadata, but the requested object is a list (*${internalType(kind)}List)`,
       );
-    const items = listing.items.map((item) => ({ metadata: viewOf(kind, item).object.metadata }));
+    const items = listing.items.map((item) => metadataOnly(viewOf(kind, item).object, accepted.metaVersion));
     return answer(
       {
         kind: "PartialObjectMetadataList",

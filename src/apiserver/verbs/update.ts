@@ -48,7 +48,7 @@ function checkPreconditions({ kind, info }: Call, old: ApiObject, { resourceVers
     throw conflict(
       kind,
       info.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      `StorageError: invalid object, Code: 4, Key: ${keyOf(kind, info.namespace, info.name).replace(/^\/core/, "")}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
     );
   }
   if (resourceVersion && resourceVersion !== old.metadata.resourceVersion) throw modified(kind, info.name);

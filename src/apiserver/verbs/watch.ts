@@ -17,8 +17,10 @@ import { isTrue } from "../pipeline/request-info.ts";
 import { viewOf } from "../registry/view.ts";
 import { listObjects, revisionOf, type Scope, scopeOf, tooLarge, tooOld } from "./list.ts";
 
-/** A bookmark that often, when the client wants them, milliseconds. */
+/** Bookmarks for who wants them, milliseconds: soon after the start, then that often, and a last one that long before the end. */
+const FIRST_BOOKMARK = 900;
 const BOOKMARK_EVERY = 60_000;
+const LAST_BOOKMARK = 2_000;
 /** A watch without timeoutSeconds ends after this, plus up to as much again, so that not all come back at once. */
 const DEFAULT_TIMEOUT = 1_800_000;
 
@@ -147,7 +149,9 @@ function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, s
       bookmark(store.revision);
       timers[1] = clock.setTimer(tick, BOOKMARK_EVERY);
     };
-    timers[1] = clock.setTimer(tick, BOOKMARK_EVERY);
+    timers[1] = clock.setTimer(tick, FIRST_BOOKMARK);
+    if (timeout > LAST_BOOKMARK + FIRST_BOOKMARK)
+      timers[2] = clock.setTimer(() => bookmark(store.revision), timeout - LAST_BOOKMARK);
   }
   return { stop };
 }
