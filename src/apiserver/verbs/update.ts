@@ -131,6 +131,8 @@ export async function replaceObject(call: Call, object: ApiObject): Promise<Stor
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
   }
   if (kind.strategy.allowCreateOnUpdate && !server.store.latest(keyOf(kind, info.namespace, info.name))) {
+    // of what is not there no version was seen
+    delete metadata.resourceVersion;
     return createObject(call, object);
   }
   if (!metadata.resourceVersion && !kind.strategy.allowUnconditionalUpdate) {

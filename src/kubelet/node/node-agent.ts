@@ -128,6 +128,13 @@ export function createNodeAgent(deps: Deps, options: NodeOptions): NodeAgent {
     announce(before, status.conditions ?? []);
   }
 
+  /** Somebody deleted the node: it is made anew, with all that is known of it. */
+  async function registerAgain(error: unknown): Promise<void> {
+    if (!isStatus(error, "NotFound")) throw error;
+    await register();
+    await report(true);
+  }
+
   function announce(before: ReadonlyMap<string, string>, conditions: readonly NodeCondition[]): void {
     for (const { type, status } of conditions) {
       if (before.get(type) === status) continue;
@@ -171,7 +178,7 @@ export function createNodeAgent(deps: Deps, options: NodeOptions): NodeAgent {
       event("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
       renew().catch((error: unknown) => logger.debug("the lease is not there yet", { error: messageOf(error) }));
       every(LEASE_RENEWAL, renew);
-      every(CHECK, () => report(false));
+      every(CHECK, () => report(false).catch(registerAgain));
     },
     async stop() {
       stopped = true;
