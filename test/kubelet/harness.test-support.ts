@@ -16,6 +16,7 @@ import { createFakeEngine, type FakeEngine, type FakeEngineOptions } from "../..
 import {
   type ContainerStatus,
   createScheme,
+  type EphemeralContainer,
   type Event,
   isStatus,
   type Namespace,
@@ -43,7 +44,7 @@ export interface Harness extends AsyncDisposable {
     metadata?: object,
   ): Promise<DeepReadonly<Pod>>;
   get(name: string): Promise<DeepReadonly<Pod> | undefined>;
-  /** Waits, without moving the clock, until the pod is as wanted. */
+  /** Waits, without moving the clock (what is due now happens), until the pod is as wanted. */
   until(name: string, wanted: (pod: DeepReadonly<Pod>) => unknown): Promise<DeepReadonly<Pod>>;
   gone(name: string): Promise<void>;
   /** Moves the clock in steps until the pod is as wanted; gives how long it took, milliseconds. */
@@ -57,6 +58,9 @@ export interface Harness extends AsyncDisposable {
   /** `reason message` of the events of a pod, in order; repeated ones with their count. */
   events(name: string): Promise<string[]>;
   delete(name: string, gracePeriodSeconds?: number): Promise<void>;
+  addEphemeral(name: string, container: EphemeralContainer): Promise<void>;
+  /** Changes a running pod through one of its subresources, or none. */
+  patch(name: string, body: object, subresource?: string): Promise<void>;
   /** Stops the kubelet and starts another one on the same engine. */
   restart(): Promise<void>;
 }
@@ -151,6 +155,7 @@ export async function createHarness(options: FakeEngineOptions & { start?: boole
       for (let i = 0; i < 400; i++) {
         pod = await harness.get(name);
         if (pod && wanted(pod)) return pod;
+        await clock.advance(0);
         await settle();
       }
       throw new Error(
@@ -199,6 +204,16 @@ export async function createHarness(options: FakeEngineOptions & { start?: boole
         ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       });
     },
+    async patch(name, body, subresource) {
+      await client.patch(
+        resources.pods,
+        name,
+        { type: "strategic", body },
+        { namespace: "default", ...(subresource ? { subresource } : {}) },
+      );
+    },
+    addEphemeral: (name, container) =>
+      harness.patch(name, { spec: { ephemeralContainers: [container] } }, "ephemeralcontainers"),
     async restart() {
       await harness.kubelet.stop();
       await informers[Symbol.asyncDispose]();

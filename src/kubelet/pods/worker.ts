@@ -253,7 +253,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     lastSeen = fingerprint(known, await observe(), deps);
   }
 
-  const jitter = () => RETRY.least + deps.random.next() * RETRY.spread;
+  const jitter = () => RETRY.least + Math.floor(deps.random.next() * RETRY.spread);
 
   /** At the end of the back-off; meanwhile now and then, so that its events tell that it goes on. */
   function retryLater({ reason, retryAt: at }: StartFailure): void {

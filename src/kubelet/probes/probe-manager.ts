@@ -117,7 +117,9 @@ export function createProbeManager(deps: ProbeManagerDeps): ProbeManager {
     entry.runners.set(type, runner);
     const due = entry.startedAt + (probe.initialDelaySeconds ?? 0) * 1000;
     // After a restart of this process all probes would come at once.
-    const spread = entry.adopted ? deps.random.next() * Math.min(10_000, (probe.periodSeconds ?? 10) * 1000) : 0;
+    const spread = entry.adopted
+      ? Math.floor(deps.random.next() * Math.min(10_000, (probe.periodSeconds ?? 10) * 1000))
+      : 0;
     runner.start(Math.max(due, notBefore + spread));
   }
 

@@ -151,6 +151,7 @@ function validateStatus(pod: Pod, old: Pod): FieldError[] {
 
 /** A container that ended for good stays ended. */
 function validateTransitions(pod: Pod, old: Pod, field: "containerStatuses" | "initContainerStatuses"): FieldError[] {
+  if (restartsTogether(old.spec)) return [];
   const specs = (field === "containerStatuses" ? old.spec.containers : old.spec.initContainers) ?? [];
   return eachItem(old.status?.[field], `status.${field}`, (before: ContainerStatus, at) => {
     const exitCode = before.state?.terminated?.exitCode;
@@ -161,6 +162,12 @@ function validateTransitions(pod: Pod, old: Pod, field: "containerStatuses" | "i
     return [fieldError.forbidden(`${at}.state`, "may not be transitioned to non-terminated state")];
   });
 }
+
+/** The exit of one container can start all of them again, those too that ended for good. KEP-5532 */
+const restartsTogether = (spec: PodSpec): boolean =>
+  [...spec.containers, ...(spec.initContainers ?? [])].some((container) =>
+    container.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"),
+  );
 
 function mayRestart(container: Container, spec: PodSpec, exitCode: number, init: boolean): boolean {
   const rules = container.restartPolicyRules ?? [];
