@@ -127,7 +127,7 @@ export function createKubelet(deps: KubeletDeps, options: KubeletOptions): Kubel
           delete: (pod) => workers.get(uidOf(pod))?.setPod(undefined),
         }),
       );
-      subscriptions.use(deps.volumes.onChange(wake));
+      subscriptions.use(deps.volumes.onChange((uid) => workers.get(uid)?.retry()));
       started = true;
       // What the engine or the disk still has of pods that are gone from the API.
       const left = new Set([...view.uids(), ...(await deps.volumes.listPodUIDs())]);

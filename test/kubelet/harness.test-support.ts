@@ -58,6 +58,8 @@ export interface Harness extends AsyncDisposable {
   /** `reason message` of the events of a pod, in order; repeated ones with their count. */
   events(name: string): Promise<string[]>;
   delete(name: string, gracePeriodSeconds?: number): Promise<void>;
+  /** Every state of every pod that the API tells of. */
+  watchPods(seen: (pod: DeepReadonly<Pod>) => void): Promise<Disposable>;
   addEphemeral(name: string, container: EphemeralContainer): Promise<void>;
   /** Changes a running pod through one of its subresources, or none. */
   patch(name: string, body: object, subresource?: string): Promise<void>;
@@ -211,6 +213,16 @@ export async function createHarness(options: FakeEngineOptions & { start?: boole
         { type: "strategic", body },
         { namespace: "default", ...(subresource ? { subresource } : {}) },
       );
+    },
+    async watchPods(seen) {
+      const { metadata } = await client.list(resources.pods, { namespace: "default" });
+      const watch = client.watch(resources.pods, {
+        namespace: "default",
+        resourceVersion: metadata.resourceVersion ?? "",
+        onEvent: (event) => seen(event.object),
+        onEnd: () => undefined,
+      });
+      return { [Symbol.dispose]: () => watch.stop() };
     },
     addEphemeral: (name, container) =>
       harness.patch(name, { spec: { ephemeralContainers: [container] } }, "ephemeralcontainers"),

@@ -20,6 +20,8 @@ export interface PodWorker {
   pod(): ReadonlyPod | undefined;
   setPod(pod: ReadonlyPod | undefined): void;
   wake(): void;
+  /** What the pod waited for may be there: it does not wait for its next try. */
+  retry(): void;
   /** Nothing of the pod is left on the node. */
   readonly finished: boolean;
   /** True while nothing is going on and nothing waits to be done. */
@@ -59,6 +61,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   let killRetryAt: number | undefined;
   let deleteAsked = false;
   let volumesStand = false;
+  let retryAsked = false;
   let timer: Timer | undefined;
   const logger = deps.logger.child({ uid });
   const waitReasons = new Map<string, StartFailure>();
@@ -121,6 +124,10 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     const status = publish(pod, observed, false);
     const leaving = !current || pod.metadata?.deletionTimestamp || evict || isTerminalPhase(status.phase);
     if (leaving) return terminate(pod, observed);
+    if (!activity && retryAsked) {
+      retryAsked = false;
+      retryAt = undefined;
+    }
     if (activity || (retryAt !== undefined && clock.now() < retryAt && !changedSince(observed))) return;
     retryAt = undefined;
     const plan = planPod(pod, observed, deps.probes);
@@ -336,6 +343,10 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       wake();
     },
     wake,
+    retry() {
+      retryAsked = true;
+      wake();
+    },
     get finished() {
       return stage === "finished";
     },
