@@ -12,6 +12,7 @@ const rooms = {
   dns: ["client", "kinds", "base"],
   kubelet: ["client", "engine", "kinds", "base"],
   diagnosis: ["client", "kinds", "base"],
+  testing: ["cluster", "engine", "client", "kinds", "base"],
   cli: ["cluster", "diagnosis", "client", "kinds", "base"],
 };
 const forbidden = Object.entries(rooms).map(([room, allowed]) => ({
@@ -23,7 +24,7 @@ const forbidden = Object.entries(rooms).map(([room, allowed]) => ({
 module.exports = {
   forbidden: [
     ...forbidden,
-    { name: "only-cluster-chooses-adapters", severity: "error", from: { path: "^src/", pathNot: ["^src/(cluster|engine|store)/", "\\.test\\.ts$", "^src/mod\\.ts$"] }, to: { path: "^src/(engine/(native|fake)|store/(memory|sqlite))/" } },
+    { name: "only-cluster-chooses-adapters", severity: "error", from: { path: "^src/", pathNot: ["^src/(cluster|engine|store|testing)/", "\\.test\\.ts$", "^src/mod\\.ts$"] }, to: { path: "^src/(engine/(native|fake)|store/(memory|sqlite))/" } },
     { name: "rooms-are-entered-by-mod", severity: "error", from: { path: "^src/([^/]+)/", pathNot: "\\.test\\.ts$" }, to: { path: "^src/[^/]+/.+", pathNot: ["^src/$1/", "/mod\\.ts$"] } },
   ],
   options: { doNotFollow: { path: "node_modules" }, tsPreCompilationDeps: false, enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] }, exclude: { path: "generated" } },
