@@ -3,6 +3,9 @@ import { existsSync, globSync, statSync } from "node:fs";
 import { build } from "esbuild";
 
 const entries = {
+  mod: "src/mod.ts",
+  testing: "src/testing/mod.ts",
+  "kubectl-slim": "src/cli/kubectl-slim.ts",
   slimd: "src/cli/slimd.ts",
   slim: "src/cli/slim.ts",
   hello: "src/cli/hello.ts",

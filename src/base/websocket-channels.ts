@@ -1,5 +1,4 @@
 import { Readable, Writable } from "node:stream";
-import type { WebSocket } from "ws";
 
 /** `[255, channel]` closes a channel in one direction (protocol v5). */
 const CLOSE = 255;
@@ -20,7 +19,19 @@ export interface Channels {
   readonly closed: Promise<void>;
 }
 
-export function createChannels(socket: WebSocket, options: { base64: boolean }): Channels {
+/** What is used of a WebSocket of the package `ws`; named here so that the library's types need no other's. */
+export interface ChannelSocket {
+  once(event: "close", listener: () => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "message", listener: (data: unknown, binary: boolean) => void): unknown;
+  send(data: string | Uint8Array, done: (error?: Error | null) => void): void;
+  pause(): void;
+  resume(): void;
+  close(code: number): void;
+  terminate(): void;
+}
+
+export function createChannels(socket: ChannelSocket, options: { base64: boolean }): Channels {
   const readables = new Map<number, Readable>();
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   /** Channels whose reader has no room; while there is one, nothing is read from the socket. */

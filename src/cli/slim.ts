@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --no-warnings
 // slim: starts, stops and looks at an instance and its engine.
 import { CONFIG_VARIABLES } from "#cluster";
 import { addEngineCommands } from "./commands/engine.ts";

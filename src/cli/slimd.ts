@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --no-warnings
 // slimd: the daemon, in the foreground.
 import { join } from "node:path";
 import { createLogger, messageOf } from "#base";

@@ -18,6 +18,10 @@ export interface HttpTransportOptions {
   serverName?: string;
   /** Connections at once for calls that are not watches. Default 32. */
   maxSockets?: number;
+  /** Sent with every request: impersonation. */
+  headers?: Readonly<Record<string, string | string[]>>;
+  /** Told the text of every `Warning` header. */
+  onWarning?(text: string): void;
 }
 
 export interface HttpTransport extends Transport {
@@ -39,7 +43,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       const watching = request.query.get("watch") === "true" || request.query.get("watch") === "1";
       const query = request.query.size > 0 ? `?${request.query}` : "";
       const body = bodyOf(request);
-      const headers: Record<string, string | number> = {};
+      const headers: Record<string, string | string[] | number> = { ...options.headers };
       for (const [name, value] of Object.entries(request.headers)) if (value !== undefined) headers[name] = value;
       if (options.token) headers.authorization = `Bearer ${options.token}`;
       if (body) headers["content-length"] = body.length;
@@ -52,7 +56,10 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
         headers,
         ...(request.signal ? { signal: request.signal } : {}),
       });
-      outgoing.on("response", resolve);
+      outgoing.on("response", (response) => {
+        if (options.onWarning) for (const text of warningsOf(response)) options.onWarning(text);
+        resolve(response);
+      });
       outgoing.on("error", (cause) => reject(unreachable(options.server, cause)));
       outgoing.end(body);
     });
@@ -68,7 +75,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
             server: options.server,
             ...("socketPath" in base ? { socketPath: base.socketPath } : {}),
             tls,
-            headers: options.token ? { authorization: `Bearer ${options.token}` } : {},
+            headers: { ...options.headers, ...(options.token ? { authorization: `Bearer ${options.token}` } : {}) },
           },
           request,
         );
@@ -134,6 +141,13 @@ function addressOf(options: HttpTransportOptions) {
     rejectUnauthorized: !options.insecure,
   };
   return { module: https as unknown as typeof http, base: { ...at, ...tls }, tls };
+}
+
+/** `299 - "text"`, RFC 7234. */
+function warningsOf(response: http.IncomingMessage): string[] {
+  return (response.headersDistinct.warning ?? []).flatMap((header) =>
+    [...header.matchAll(/299 \S+ "((?:\\.|[^"\\])*)"/g)].map((match) => match[1]!.replace(/\\(.)/g, "$1")),
+  );
 }
 
 function bodyOf(request: ApiRequest): Buffer | undefined {

@@ -5,6 +5,7 @@ export { createQueue, type IterateOptions, iterateWatch } from "./iterate.ts";
 export { createInformer, type InformerDeps, type InformerFilter, keyOf } from "./informer.ts";
 export { createInformers } from "./informers.ts";
 export { type Kubeconfig, type KubeconfigTarget, parseKubeconfig, targetOf } from "./kubeconfig.ts";
+export { parseManifest } from "./manifest.ts";
 export { createMapper, type Mapper } from "./mapper.ts";
 export { type CommandQuery, createPodStreams, type PodLogQuery, type PodStreams } from "./pod-streams.ts";
 export { pathOf, queryOf } from "./paths.ts";

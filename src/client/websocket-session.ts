@@ -13,7 +13,7 @@ export interface WebSocketTarget {
   readonly socketPath?: string;
   /** Client certificate, authorities and so on, as for `node:tls`. */
   readonly tls: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | string[]>>;
 }
 
 const STDIN = 0;

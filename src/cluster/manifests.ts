@@ -1,37 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { LineCounter, parseAllDocuments } from "yaml";
 import { CodedError, type DeepReadonly, messageOf } from "#base";
-import { type Client, createMapper, type Mapper } from "#client";
+import { type Client, createMapper, type Mapper, parseManifest } from "#client";
 import type { ApiObject, Resource } from "#kinds";
-
-/** Objects of a YAML or JSON text with any number of documents; `List`s are taken apart. @throws CodedError `invalid-manifest` */
-export function parseManifest(text: string, source: string): ApiObject[] {
-  const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true });
-  const objects: ApiObject[] = [];
-  for (const document of Array.isArray(documents) ? documents : []) {
-    const [error] = document.errors;
-    if (error) throw invalid(source, `line ${error.linePos?.[0].line ?? "?"}: ${error.message.split("\n")[0]}`);
-    // aliases that expand without bounds are refused by the parser
-    const value: unknown = document.toJS({ maxAliasCount: 1000 });
-    if (value === null || value === undefined) continue;
-    const { line } = lines.linePos(document.range?.[0] ?? 0);
-    objects.push(...objectsOf(value, source, line));
-  }
-  return objects;
-}
-
-function objectsOf(value: unknown, source: string, line: number): ApiObject[] {
-  const object = value as Partial<ApiObject> & { items?: unknown[] };
-  if (typeof value !== "object" || Array.isArray(value)) throw invalid(source, `line ${line}: a document is no object`);
-  if (typeof object.apiVersion !== "string" || !object.apiVersion)
-    throw invalid(source, `line ${line}: apiVersion not set`);
-  if (typeof object.kind !== "string" || !object.kind) throw invalid(source, `line ${line}: kind not set`);
-  if (object.kind.endsWith("List") && Array.isArray(object.items))
-    return object.items.flatMap((item) => objectsOf(item, source, line));
-  return [object as ApiObject];
-}
 
 /** Reads a file, the `.yaml`, `.yml` and `.json` files of a directory in order of name, an http(s) URL, or `-` (`stdin`). */
 export async function readManifests(source: string, stdin: () => Promise<string>): Promise<ApiObject[]> {
@@ -100,8 +71,4 @@ function rank(object: ApiObject): number {
   )
     ? 2
     : 3;
-}
-
-function invalid(source: string, why: string): CodedError {
-  return new CodedError("invalid-manifest", `error parsing ${source}: ${why}`);
 }

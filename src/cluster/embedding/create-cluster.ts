@@ -7,6 +7,7 @@ import {
   createPodStreams,
   type Informers,
   iterateWatch,
+  parseManifest,
   type PodStreams,
   type Transport,
 } from "#client";
@@ -14,7 +15,7 @@ import { diagnose, gatherEvidence, renderDiagnosis } from "#diagnosis";
 import type { Engine } from "#engine";
 import type { FakeEngine } from "#engine/fake";
 import { type ApiObject, type ExecSession, isStatus, type Pod, resources } from "#kinds";
-import { applyObjects, parseManifest, readManifests } from "../manifests.ts";
+import { applyObjects, readManifests } from "../manifests.ts";
 import type { Cluster, ExecOptions, LoadedImage, Manifest } from "./cluster.ts";
 import { createHold } from "./hold.ts";
 import { readMetrics } from "./metrics.ts";

@@ -1,0 +1,4 @@
+import type { CommandSpec } from "../context.ts";
+import { get } from "./get.ts";
+
+export const commands: readonly CommandSpec[] = [get];
