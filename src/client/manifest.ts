@@ -1,11 +1,25 @@
-import { LineCounter, parseAllDocuments } from "yaml";
+import { LineCounter, parseAllDocuments, type Tags } from "yaml";
 import { CodedError } from "#base";
 import type { ApiObject } from "#kinds";
+
+/**
+ * As kubectl reads YAML: version 1.1, in which `0644` is octal, `yes` is true and `<<` merges; but times and numbers with colons
+ * stay texts.
+ */
+const LIKE_KUBECTL = {
+  version: "1.1",
+  customTags: (tags: Tags) =>
+    tags.filter(
+      (tag) =>
+        typeof tag !== "object" ||
+        (tag.tag !== "tag:yaml.org,2002:timestamp" && !("format" in tag && tag.format === "TIME")),
+    ),
+} as const;
 
 /** Objects of a YAML or JSON text with any number of documents; `List`s are taken apart. @throws CodedError `invalid-manifest` */
 export function parseManifest(text: string, source: string): ApiObject[] {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true });
+  const documents = parseAllDocuments(text, { ...LIKE_KUBECTL, lineCounter: lines, uniqueKeys: true });
   const objects: ApiObject[] = [];
   for (const document of Array.isArray(documents) ? documents : []) {
     const [error] = document.errors;

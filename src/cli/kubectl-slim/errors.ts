@@ -26,6 +26,10 @@ export class SilentExit extends Error {
 
 /** What kubectl prints for an error, without the final newline, and the exit code. */
 export function describeError(error: unknown, command: string): { text: string; exitCode: number } {
+  if (error instanceof AggregateError) {
+    const all = error.errors.map((one) => describeError(one, command));
+    return { text: all.map(({ text }) => text).join("\n"), exitCode: Math.max(...all.map(({ exitCode }) => exitCode)) };
+  }
   if (error instanceof SilentExit) return { text: "", exitCode: error.exitCode };
   if (error instanceof UsageError)
     return { text: `error: ${error.message}\nSee '${command} --help' for usage.`, exitCode: 1 };

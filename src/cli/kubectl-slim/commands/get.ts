@@ -1,6 +1,6 @@
 import { createQueue, pathOf, type ServedResource } from "#client";
-import { createJsonPath, messageOf } from "#base";
-import { type ApiObject, isStatus, parseQuantity } from "#kinds";
+import { createJsonPath } from "#base";
+import { type ApiObject, isStatus } from "#kinds";
 import {
   ALL_NAMESPACES,
   type CommandSpec,
@@ -15,6 +15,7 @@ import {
   TEMPLATE,
 } from "../context.ts";
 import { CommandError } from "../errors.ts";
+import { throwAll } from "./apply.ts";
 import { cleaned, listOf, printerOf } from "../printers/objects.ts";
 import { printTable, type Table, type TableOptions } from "../printers/table.ts";
 import { type Asked, askedFor, shortName } from "../resource-args.ts";
@@ -71,14 +72,9 @@ async function runGet(context: Context): Promise<void> {
   else await printTables(context, asked);
 }
 
-async function runRaw({ client, flags, out }: Context): Promise<void> {
-  const [path = "", query] = flags.string("raw").split("?", 2);
-  const answer = await client.request({
-    method: "GET",
-    path,
-    ...(query ? { query: Object.fromEntries(new URLSearchParams(query)) } : {}),
-  });
-  out(typeof answer === "string" ? answer : JSON.stringify(answer));
+async function runRaw({ transport, flags, out }: Context): Promise<void> {
+  const answer = await transport.stream("GET", flags.string("raw"));
+  out(Buffer.concat(await answer.toArray()).toString("utf8"));
 }
 
 /** One error is told at the end as the command's own; several are told one a line. */
@@ -101,10 +97,7 @@ async function eachAsked<T>(context: Context, asked: readonly Asked[], read: (on
 function throwErrors(found: unknown[]): void {
   const { errors } = found as { errors?: unknown[] };
   if (!errors) return;
-  if (errors.length === 1) throw errors[0];
-  throw new CommandError(errors.map((error) => `Error from server (NotFound): ${messageOf(error)}`).join("\n"), {
-    bare: true,
-  });
+  throwAll(errors);
 }
 
 async function printObjects(
@@ -223,7 +216,8 @@ async function printTables(context: Context, asked: readonly Asked[]): Promise<v
   let printed = 0;
   for (const { resource, table } of groups) {
     if (table.rows.length === 0) continue;
-    if (flags.string("sort-by")) sortRows(table, flags.string("sort-by"));
+    // a field that no row has leaves nothing to show
+    if (flags.string("sort-by") && !sortRows(table, flags.string("sort-by"))) continue;
     const options = tableOptions(context, asked);
     const prefix = flags.bool("show-kind") || several ? shortName(resource, "") : "";
     if (printed++ > 0) context.out("\n");
@@ -256,32 +250,36 @@ function groupByResource(found: readonly { one: Asked; table: Table }[]): { reso
   return groups;
 }
 
-function sortRows(table: Table, path: string): void {
+function sortRows(table: Table, path: string): boolean {
   const order = comparatorOf(
     path,
     table.rows.map((row) => row.object as ApiObject),
   );
+  if (!order) return false;
   table.rows = table.rows
     .map((row, i) => ({ row, i }))
     .sort((a, b) => order(a.i, b.i))
     .map(({ row }) => row);
+  return true;
 }
 
 export function sortObjects(objects: readonly ApiObject[], path: string): ApiObject[] {
   const order = comparatorOf(path, objects);
+  if (!order) {
+    const shown = path.startsWith("{") ? path : `{${path.startsWith(".") ? path : `.${path}`}}`;
+    throw new CommandError(`couldn't find any field with path ${JSON.stringify(shown)} in the list of objects`);
+  }
   return objects
     .map((_, i) => i)
     .sort(order)
     .map((i) => objects[i]!);
 }
 
-function comparatorOf(path: string, objects: readonly ApiObject[]): (a: number, b: number) => number {
+/** Undefined when no object has the field. */
+function comparatorOf(path: string, objects: readonly ApiObject[]): ((a: number, b: number) => number) | undefined {
   const jsonPath = createJsonPath(path, { relaxed: true });
   const values = objects.map((object) => jsonPath.find(object).flat()[0]);
-  if (objects.length > 0 && values.every((value) => value === undefined))
-    throw new CommandError(
-      `couldn't find any field with path ${JSON.stringify(path.startsWith("{") ? path : `{${path.startsWith(".") ? path : `.${path}`}}`)} in the list of objects`,
-    );
+  if (objects.length > 0 && values.every((value) => value === undefined)) return undefined;
   return (a, b) => compareValues(values[a], values[b]);
 }
 
@@ -294,9 +292,9 @@ function compareValues(a: unknown, b: unknown): number {
 }
 
 function quantity(value: unknown): number | undefined {
-  if (typeof value !== "string" || !/^[+-]?[\d.]+([numkMGTPE]|[KMGTPE]i)?$/.test(value)) return undefined;
-  const parsed = parseQuantity(value) as unknown as { toNumber?(): number } | undefined;
-  return parsed ? Number.parseFloat(value) * (SUFFIXES[value.replace(/^[+-]?[\d.]+/, "")] ?? 1) : undefined;
+  if (typeof value !== "string") return undefined;
+  const match = /^([+-]?\d+(?:\.\d*)?)([numkMGTPE]|[KMGTPE]i)?$/.exec(value);
+  return match ? Number(match[1]) * (match[2] ? SUFFIXES[match[2]]! : 1) : undefined;
 }
 
 const SUFFIXES: Readonly<Record<string, number>> = {

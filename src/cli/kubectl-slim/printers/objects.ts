@@ -1,4 +1,4 @@
-import { createJsonPath } from "#base";
+import { createJsonPath, type JsonPath, JsonPathError } from "#base";
 import type { ApiObject } from "#kinds";
 import type { Context } from "../context.ts";
 import { CommandError } from "../errors.ts";
@@ -43,7 +43,7 @@ export function printerOf(context: Context, options: { noHeaders?: boolean } = {
     case "jsonpath-file":
       return jsonPathPrinter(context, format === "jsonpath" ? needed("template") : file().trimEnd());
     case "jsonpath-as-json": {
-      const path = createJsonPath(needed("template"));
+      const path = jsonPathOf(needed("template"));
       return (object) => toJson(path.find(cleaned(context, object)).flat());
     }
     case "custom-columns": {
@@ -60,8 +60,17 @@ export function printerOf(context: Context, options: { noHeaders?: boolean } = {
 }
 
 function jsonPathPrinter(context: Context, template: string): ObjectPrinter {
-  const path = createJsonPath(template);
+  const path = jsonPathOf(template);
   return (object) => path.print(cleaned(context, object));
+}
+
+function jsonPathOf(template: string): JsonPath {
+  try {
+    return createJsonPath(template);
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    throw new CommandError(`error parsing jsonpath ${template}, ${error.message}`);
+  }
 }
 
 function columnsPrinter(columns: ReturnType<typeof parseCustomColumns>, noHeaders: boolean): ObjectPrinter {

@@ -12,7 +12,7 @@ export const DESCRIBE_TABS: TabOptions = { minWidth: 0, padding: 2 };
  * Aligns text whose cells end with tabs, as Go's text/tabwriter does: a column is a run of lines that have a cell there; what
  * stands behind the last tab of a line belongs to no column. `remembered` widths, of earlier output, are the least ones.
  */
-export function alignTabs(text: string, options: TabOptions, remembered: number[] = []): string {
+export function alignTabs(text: string, options: TabOptions, remembered?: number[]): string {
   const ended = text.endsWith("\n");
   const lines = (ended ? text.slice(0, -1) : text).split("\n").map((line) => line.split("\t"));
   const widths: number[] = [];
@@ -29,10 +29,10 @@ export function alignTabs(text: string, options: TabOptions, remembered: number[
       if (column >= lines[i]!.length - 1) continue;
       write(done, i);
       let end = i;
-      let width = Math.max(options.minWidth, remembered[column] ?? 0);
+      let width = Math.max(options.minWidth, remembered?.[column] ?? 0);
       for (; end < to && column < lines[end]!.length - 1; end++)
         width = Math.max(width, lengthOf(lines[end]![column]!) + options.padding);
-      remembered[column] = width;
+      if (remembered) remembered[column] = width;
       widths.push(width);
       format(i, end);
       widths.pop();
