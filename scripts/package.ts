@@ -7,7 +7,11 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const manifest = join(root, "package.json");
 const kept = join(root, "build/package.development.json");
-const run = (script: string) => execFileSync(process.execPath, ["--no-warnings", join(import.meta.dirname, script)], { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+const run = (script: string) =>
+  execFileSync(process.execPath, ["--no-warnings", join(import.meta.dirname, script)], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
 
 if (process.argv[2] === "restore") {
   if (existsSync(kept)) renameSync(kept, manifest);

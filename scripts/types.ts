@@ -6,7 +6,8 @@ import ts from "typescript";
 
 const root = join(import.meta.dirname, "..");
 const target = join(root, "dist/types");
-const rooms = (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Record<string, string> }).imports;
+const rooms = (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Record<string, string> })
+  .imports;
 const written = new Set<string>();
 
 rmSync(target, { recursive: true, force: true });
@@ -18,9 +19,15 @@ function translate(source: string): void {
   const { outputText, diagnostics = [] } = ts.transpileDeclaration(readFileSync(source, "utf8"), {
     fileName: source,
     reportDiagnostics: true,
-    compilerOptions: { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.NodeNext, isolatedDeclarations: true, strict: true },
+    compilerOptions: {
+      target: ts.ScriptTarget.ESNext,
+      module: ts.ModuleKind.NodeNext,
+      isolatedDeclarations: true,
+      strict: true,
+    },
   });
-  for (const { messageText } of diagnostics) throw new Error(`${source}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`);
+  for (const { messageText } of diagnostics)
+    throw new Error(`${source}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`);
   const text = outputText.replace(/(\bfrom\s+|\bimport\()"([^"]+)"/g, (whole, before: string, specifier: string) => {
     const path = resolve(specifier, source);
     if (path === undefined) {

@@ -11,11 +11,20 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-export function runProgram(program: string, args: readonly string[], options: { env: NodeJS.ProcessEnv; stdin?: string }): Promise<Outcome> {
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  options: { env: NodeJS.ProcessEnv; stdin?: string },
+): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = execFile(program, args, { env: options.env, timeout: 60_000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
-      resolve({ code: error ? (typeof error.code === "number" ? error.code : 255) : 0, stdout, stderr });
-    });
+    const child = execFile(
+      program,
+      args,
+      { env: options.env, timeout: 60_000, maxBuffer: 2 ** 26 },
+      (error, stdout, stderr) => {
+        resolve({ code: error ? (typeof error.code === "number" ? error.code : 255) : 0, stdout, stderr });
+      },
+    );
     child.stdin?.end(options.stdin ?? "");
   });
 }

@@ -78,7 +78,10 @@ function mergeListField(
   now: unknown[],
 ): void {
   const mergeKey = field.patchMergeKey;
-  if (mergeKey === undefined) return mergeSet(patch, key, original, wanted, now);
+  if (mergeKey === undefined) {
+    mergeSet(patch, key, original, wanted, now);
+    return;
+  }
   const find = (items: readonly unknown[], item: unknown) =>
     items.find((one) => deepEqual(mapOf(one)[mergeKey], mapOf(item)[mergeKey]));
   const changes: unknown[] = [];

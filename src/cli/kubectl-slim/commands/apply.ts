@@ -5,7 +5,6 @@ import {
   type CommandSpec,
   type Context,
   DRY_RUN,
-  FIELD_MANAGER,
   FILENAME,
   flag,
   OUTPUT,

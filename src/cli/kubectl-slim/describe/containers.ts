@@ -131,7 +131,10 @@ function writeEnvFrom(writer: DescribeWriter, { envFrom = [] }: Container): void
 
 function writeEnv(writer: DescribeWriter, container: Container, pod: Pod | undefined): void {
   const { env = [] } = container;
-  if (env.length === 0) return writer.line(2, "Environment:\t<none>");
+  if (env.length === 0) {
+    writer.line(2, "Environment:\t<none>");
+    return;
+  }
   writer.line(2, "Environment:");
   for (const variable of env) writeVariable(writer, variable, container, pod);
 }
@@ -143,7 +146,9 @@ function writeVariable(
   pod: Pod | undefined,
 ): void {
   if (!valueFrom) {
-    value.split("\n").forEach((line, i) => writer.line(3, i === 0 ? `${name}:\t${line}` : `\t${line}`));
+    value.split("\n").forEach((line, i) => {
+      writer.line(3, i === 0 ? `${name}:\t${line}` : `\t${line}`);
+    });
     return;
   }
   const { fieldRef, resourceFieldRef, secretKeyRef, configMapKeyRef } = valueFrom;

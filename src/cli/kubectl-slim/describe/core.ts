@@ -73,8 +73,13 @@ export function describeServiceAccount(writer: DescribeWriter, account: ServiceA
   const { metadata, imagePullSecrets = [], secrets = [] } = account;
   head(writer, metadata);
   const names = (title: string, list: readonly string[]) => {
-    if (list.length === 0) return writer.line(0, `${title}:\t<none>`);
-    list.forEach((name, i) => writer.line(0, `${i === 0 ? `${title}:` : ""}\t${name}`));
+    if (list.length === 0) {
+      writer.line(0, `${title}:\t<none>`);
+      return;
+    }
+    list.forEach((name, i) => {
+      writer.line(0, `${i === 0 ? `${title}:` : ""}\t${name}`);
+    });
   };
   names(
     "Image pull secrets",
@@ -142,7 +147,10 @@ export function describeClaim(writer: DescribeWriter, claim: PersistentVolumeCla
     (pod.spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim?.claimName === metadata.name),
   );
   if (users.length === 0) writer.line(0, "Used By:\t<none>");
-  else users.forEach((pod, i) => writer.line(0, `${i === 0 ? "Used By:" : ""}\t${pod.metadata.name}`));
+  else
+    users.forEach((pod, i) => {
+      writer.line(0, `${i === 0 ? "Used By:" : ""}\t${pod.metadata.name}`);
+    });
 }
 
 export function describeService(writer: DescribeWriter, service: Service, slices: readonly EndpointSlice[]): void {
@@ -268,7 +276,10 @@ export function describeNode(
     .map(({ key, value, effect }) => `${key}${value ? `=${value}` : ""}:${effect}`)
     .sort();
   if (taints.length === 0) writer.line(0, "Taints:\t<none>");
-  else taints.forEach((taint, i) => writer.line(0, `${i === 0 ? "Taints:" : ""}\t${taint}`));
+  else
+    taints.forEach((taint, i) => {
+      writer.line(0, `${i === 0 ? "Taints:" : ""}\t${taint}`);
+    });
   writer.line(0, `Unschedulable:\t${spec?.unschedulable ?? false}`);
   writer.line(0, "Lease:");
   writer.line(1, `HolderIdentity:\t${lease?.spec?.holderIdentity ?? "<unset>"}`);

@@ -65,7 +65,10 @@ export function describeEndpointSlice(
     for (const { name, port, protocol } of ports)
       writer.line(1, `${name || "<unset>"}\t${port ?? "<unset>"}\t${protocol}`);
   }
-  if (!endpoints?.length) return writer.line(0, "Endpoints: <none>");
+  if (!endpoints?.length) {
+    writer.line(0, "Endpoints: <none>");
+    return;
+  }
   writer.line(0, "Endpoints:");
   for (const { addresses, conditions, hostname, targetRef, nodeName, zone } of endpoints) {
     writer.line(1, `- Addresses:\t${addresses.join(",") || "<none>"}`);

@@ -9,7 +9,10 @@ export function writePodTemplate(
   template: PodTemplateSpec | undefined,
   changeCause?: string,
 ): void {
-  if (!template) return writer.line(1, "<unset>");
+  if (!template) {
+    writer.line(1, "<unset>");
+    return;
+  }
   const { metadata, spec } = template as PodTemplateSpec & { metadata?: ApiObject["metadata"] };
   writer.add(pairsLines("Labels", metadata?.labels, { indent: "  " }));
   const annotations = {

@@ -3,7 +3,10 @@ import type { DescribeWriter } from "./writer.ts";
 
 /** The volumes of a pod, or of a template, which indents more. */
 export function writeVolumes(writer: DescribeWriter, volumes: readonly Volume[], space: string): void {
-  if (volumes.length === 0) return writer.add(`${space}Volumes:\t<none>\n`);
+  if (volumes.length === 0) {
+    writer.add(`${space}Volumes:\t<none>\n`);
+    return;
+  }
   writer.add(`${space}Volumes:\n`);
   for (const volume of volumes) {
     writer.line(1, `${space ? " " : ""}${volume.name}:`);

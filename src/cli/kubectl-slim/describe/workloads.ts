@@ -121,7 +121,10 @@ export function describeStatefulSet(
   writer.line(0, "Pod Template:");
   writePodTemplate(writer, spec?.template);
   const claims = spec?.volumeClaimTemplates ?? [];
-  if (claims.length === 0) return writer.line(0, "Volume Claims:\t<none>");
+  if (claims.length === 0) {
+    writer.line(0, "Volume Claims:\t<none>");
+    return;
+  }
   writer.line(0, "Volume Claims:");
   for (const claim of claims) {
     writer.line(1, `Name:\t${claim.metadata?.name}`);

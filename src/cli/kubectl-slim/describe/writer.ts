@@ -100,7 +100,10 @@ export interface EventLike {
 
 /** The last section of a description. */
 export function writeEvents(writer: DescribeWriter, events: readonly EventLike[]): void {
-  if (events.length === 0) return writer.line(0, "Events:\t<none>");
+  if (events.length === 0) {
+    writer.line(0, "Events:\t<none>");
+    return;
+  }
   writer.flush();
   writer.line(0, "Events:");
   writer.line(1, "Type\tReason\tAge\tFrom\tMessage");

@@ -121,8 +121,10 @@ function nameOf(object: ApiObject): string {
 export function printResult(context: Context, object: ApiObject, operation: string): void {
   const printer = printerOf(context);
   const { flags } = context;
-  if (printer && flags.string("output") !== "name") return context.out(printer(object));
-  if (printer) return context.out(printer(object));
+  if (printer) {
+    context.out(printer(object));
+    return;
+  }
   const dryRun = flags.has("dry-run") ? flags.string("dry-run") : "none";
   const suffix =
     dryRun === "client" || dryRun === "unchanged" ? " (dry run)" : dryRun === "server" ? " (server dry run)" : "";

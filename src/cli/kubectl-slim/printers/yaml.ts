@@ -18,18 +18,23 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 function node(out: Out, value: unknown, indent: number, place: Place): void {
-  if (Array.isArray(value)) return list(out, value, indent, place);
-  if (isMap(value)) return map(out, value, indent, place);
-  if (place === "value") out.text += " ";
-  out.text += scalar(value, indent, out);
-  out.text += "\n";
+  if (Array.isArray(value)) list(out, value, indent, place);
+  else if (isMap(value)) map(out, value, indent, place);
+  else {
+    if (place === "value") out.text += " ";
+    out.text += scalar(value, indent, out);
+    out.text += "\n";
+  }
 }
 
 function map(out: Out, value: Record<string, unknown>, indent: number, place: Place): void {
   const keys = Object.keys(value)
     .filter((key) => value[key] !== undefined)
     .sort(compareKeys);
-  if (keys.length === 0) return void (out.text += `${place === "value" ? " " : ""}{}\n`);
+  if (keys.length === 0) {
+    out.text += `${place === "value" ? " " : ""}{}\n`;
+    return;
+  }
   if (place === "value") out.text += "\n";
   keys.forEach((key, i) => {
     // the first key of a list's item stands behind its dash
@@ -41,7 +46,10 @@ function map(out: Out, value: Record<string, unknown>, indent: number, place: Pl
 }
 
 function list(out: Out, value: readonly unknown[], indent: number, place: Place): void {
-  if (value.length === 0) return void (out.text += `${place === "value" ? " " : ""}[]\n`);
+  if (value.length === 0) {
+    out.text += `${place === "value" ? " " : ""}[]\n`;
+    return;
+  }
   if (place === "value") out.text += "\n";
   value.forEach((item, i) => {
     if (i > 0 || place !== "item") out.text += " ".repeat(indent);
@@ -171,7 +179,6 @@ function folded(text: string, style: Style, from: number, indent: number): strin
         column++;
       }
       spaces = true;
-      if (style === "double") continue;
       continue;
     }
     out += c;
