@@ -164,7 +164,10 @@ function getContexts(context: Context): void {
   const missing = args.find((name) => !all.some((entry) => entry.name === name));
   if (missing !== undefined) throw new CommandError(`context ${missing} not found`);
   const shown = args.length > 0 ? all.filter(({ name }) => args.includes(name)) : all;
-  if (flags.string("output") === "name") return out(shown.map(({ name }) => `${name}\n`).join(""));
+  if (flags.string("output") === "name") {
+    out(shown.map(({ name }) => `${name}\n`).join(""));
+    return;
+  }
   const rows = shown.map(
     ({ name, context: { cluster, user, namespace = "" } }) =>
       `${name === merged["current-context"] ? "*" : ""}\t${name}\t${cluster}\t${user}\t${namespace}`,
