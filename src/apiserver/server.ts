@@ -99,7 +99,11 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     if (!kind) return other(request, info, user);
     checkRoute(kind, info, request.method);
     // what can't be answered is not begun
-    acceptOf(request, { collection: info.name === "", watch: info.verb === "watch" });
+    acceptOf(request, {
+      collection: info.name === "",
+      watch: info.verb === "watch",
+      shaped: kind.verbs.includes("get"),
+    });
     const call: Call = { server: context, request, info, kind, user, warnings: new Set() };
     try {
       return withWarnings(await (info.subresource ? subresource(call) : resourceVerb(call)), call.warnings);

@@ -1,5 +1,6 @@
 import { fromV1, toV1 } from "./autoscaling/convert.ts";
-import { fromEventsEvent, toEventsEvent } from "./core/convert-event.ts";
+import { eventsEventFields, fromEventsEvent, toEventsEvent } from "./core/convert-event.ts";
+import type { EventsEvent } from "./generated/types.ts";
 import type { ApiObject } from "./object.ts";
 import type { Column, Strategy } from "./scheme.ts";
 
@@ -8,6 +9,8 @@ export interface Conversion {
   readonly storage: { readonly group: string; readonly resource: string; readonly version: string };
   toStorage(object: ApiObject): ApiObject;
   fromStorage(object: ApiObject): ApiObject;
+  /** Field selectors, where they have other names than the stored version's. */
+  fieldsOf?(object: ApiObject): Record<string, string>;
 }
 
 const convert = <T>(fn: (object: T) => unknown): ((object: ApiObject) => ApiObject) =>
@@ -24,6 +27,7 @@ export const conversions: Readonly<Record<string, Conversion>> = {
     storage: { group: "", resource: "events", version: "v1" },
     toStorage: convert(fromEventsEvent),
     fromStorage: convert(toEventsEvent),
+    fieldsOf: (object) => eventsEventFields(object as unknown as EventsEvent),
   },
 };
 

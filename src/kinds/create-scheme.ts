@@ -106,7 +106,10 @@ function convertedKind(row: KindRow, schema: string, conversion: Conversion): Ki
     strategy: convertedStrategy(stored.strategy, conversion, setDefaults),
     columns: convertedColumns(stored.columns, conversion),
     ...(stored.selectableFields
-      ? { selectableFields: (object: ApiObject) => stored.selectableFields!(conversion.toStorage(object)) }
+      ? {
+          selectableFields: (object: ApiObject) =>
+            conversion.fieldsOf?.(object) ?? stored.selectableFields!(conversion.toStorage(object)),
+        }
       : {}),
   };
 }

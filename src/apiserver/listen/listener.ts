@@ -13,11 +13,13 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, CodedError, hasCode, type Logger, messageOf } from "#base";
 import {
+  type ApiBody,
   type ApiRequest,
   type ApiResponse,
   badRequest,
   failure,
   methodNotSupported,
+  type Session,
   StatusError,
   type UserInfo,
 } from "#kinds";
@@ -50,11 +52,17 @@ export interface ListenerDeps {
   upgrade?(request: UpgradeRequest): Promise<void>;
 }
 
+/** An answer that is read over an upgraded connection. */
+export interface ReadSession {
+  readonly kind: "read";
+  readonly body: Extract<ApiBody, { kind: "watch" | "stream" | "bytes" }>;
+}
+
 export interface UpgradeRequest {
   readonly req: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly session: Extract<ApiResponse["body"], { kind: "session" }>["session"];
+  readonly session: Session | ReadSession;
   readonly query: URLSearchParams;
 }
 
@@ -288,16 +296,24 @@ async function serveUpgrade(state: State, req: IncomingMessage, socket: Duplex, 
     const target = parseTarget(req);
     const user = await identify(state, req);
     const response = await deps.handle(new IncomingApiRequest(req, target, user, undefined));
-    if (response.body.kind !== "session")
-      return refuse(socket, response, badRequest("this path does not take upgrades"));
+    const session = sessionOf(response);
+    if (!session) return refuse(socket, response, badRequest("this path does not take upgrades"));
     const stop = () => socket.destroy();
     state.closing.add(stop);
     socket.once("close", () => state.closing.delete(stop));
-    await deps.upgrade!({ req, socket, head, session: response.body.session, query: target.query });
+    await deps.upgrade!({ req, socket, head, session, query: target.query });
   } catch (error) {
     if (!(error instanceof StatusError)) deps.logger.error("upgrade failed", { url: req.url, error: messageOf(error) });
     refuse(socket, errorResponse(error));
   }
+}
+
+/** What an upgraded connection is tied to: a session, or an answer that goes on over it (a watch, a log). */
+function sessionOf({ code, body }: ApiResponse): UpgradeRequest["session"] | undefined {
+  if (body.kind === "session") return body.session;
+  if (code < 300 && (body.kind === "watch" || body.kind === "stream" || body.kind === "bytes"))
+    return { kind: "read", body };
+  return undefined;
 }
 
 /** Answers on a connection that the HTTP server has let go of. */

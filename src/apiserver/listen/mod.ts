@@ -5,6 +5,7 @@ export {
   type Listener,
   type ListenerDeps,
   type ListenerOptions,
+  type ReadSession,
   type TlsOptions,
   type UpgradeRequest,
 } from "./listener.ts";

@@ -26,6 +26,8 @@ const FORMATS: Readonly<Record<string, Accepted["format"]>> = {
 export interface AcceptPlace {
   readonly collection: boolean;
   readonly watch: boolean;
+  /** Whether the kind can be shown as a Table or by its metadata alone. */
+  readonly shaped: boolean;
 }
 
 /**
@@ -43,6 +45,7 @@ export function acceptOf(request: ApiRequest, place?: AcceptPlace): Accepted {
   for (const entry of usable.sort((a, b) => b.quality - a.quality)) {
     const accepted = shapeOf(entry);
     if (accepted?.format === "yaml" && place?.watch) continue;
+    if (accepted && accepted.shape !== "object" && place?.shaped === false) continue;
     if (accepted) return accepted;
   }
   const types = place?.watch && usable.every(({ type }) => FORMATS[type] === "yaml") ? STREAMS : TYPES;

@@ -93,9 +93,7 @@ export function decodeObject(call: Call, kind: KindInfo = call.kind): ApiObject 
     throw unknownFormat();
   if (!parsed && mediaType(request) !== "application/yaml")
     throw unrecognized("couldn't get version/kind; json parse error: unexpected end of JSON input");
-  const object = asObject(call, parsed?.value ?? {}, kind, unrecognized);
-  if (parsed?.text) reportDuplicates(call, parsed.text, object);
-  return object;
+  return asObject(call, parsed?.value ?? {}, kind, { unrecognized, duplicates: duplicatesOf(call, parsed?.text) });
 }
 
 /** The first bytes of a body, as errors show them: an object as text, anything else in hexadecimal digits. */
@@ -106,20 +104,27 @@ function summary(bytes: Buffer): string {
 }
 const SUMMARY_BYTES = 30;
 
-function reportDuplicates(call: Call, { source, yaml }: NonNullable<Parsed["text"]>, object: ApiObject): void {
-  const mode = fieldValidationOf(call);
-  if (mode === "Ignore") return;
-  const texts = yaml ? yamlDuplicates(source) : scanJson(source).duplicates.map((path) => `duplicate field "${path}"`);
-  if (texts.length === 0) return;
-  if (mode === "Warn") for (const text of texts) call.warnings.add(text);
-  else
-    throw badRequest(
-      typeErrorMessage(
-        call.kind.kind,
-        versionOf(object.apiVersion),
-        strictErrorMessage(yaml ? [["yaml: unmarshal errors:", ...texts].join("\n  ")] : texts),
-      ),
-    );
+/** What is known of a body beside its value. */
+export interface BodyFacts {
+  /** Makes the error for what is no object of any kind. */
+  readonly unrecognized?: (why: string) => Error;
+  /** Fields that stand twice in it, as warnings tell them. */
+  readonly duplicates?: readonly string[];
+}
+
+/** Fields that stand twice in the body; nobody looks for them where `fieldValidation` is Ignore. */
+export function duplicatesIn(call: Call): readonly string[] {
+  const { body } = call.request;
+  if (!body || "object" in body) return [];
+  const type = mediaType(call.request);
+  if (type === PROTOBUF) return [];
+  return duplicatesOf(call, { source: body.bytes.toString("utf8"), yaml: type.endsWith("yaml") });
+}
+
+function duplicatesOf(call: Call, text: Parsed["text"]): readonly string[] {
+  if (!text || fieldValidationOf(call) === "Ignore") return [];
+  if (!text.yaml) return scanJson(text.source).duplicates.map((path) => `duplicate field "${path}"`);
+  return yamlDuplicates(text.source);
 }
 
 function yamlDuplicates(text: string): string[] {
@@ -139,7 +144,7 @@ export function asObject(
   call: Call,
   value: unknown,
   kind: KindInfo,
-  unrecognized: (why: string) => Error = badRequest,
+  { unrecognized = badRequest, duplicates = [] }: BodyFacts = {},
 ): ApiObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw unrecognized(
@@ -161,21 +166,32 @@ export function asObject(
   }
   object.kind = name;
   object.apiVersion = apiVersion;
-  checkObject(call, object, kind);
+  checkObject(call, object, kind, duplicates);
   object.metadata ??= {} as ApiObject["metadata"];
   return object;
 }
 
 /** Types and unknown fields. Custom resources do this with their own schema (`schema` is then unknown here). */
-export function checkObject(call: Call, object: ApiObject, kind: KindInfo): void {
+export function checkObject(call: Call, object: ApiObject, kind: KindInfo, duplicates: readonly string[] = []): void {
   if (kind.decode) {
+    reportUnknown(call, duplicates, kind, object.apiVersion);
     kind.decode(object, call.warnings, fieldValidationOf(call));
     return;
   }
   const { unknown, typeErrors } = checkFields(object, kind.schema);
   if (typeErrors[0] !== undefined)
     throw badRequest(typeErrorMessage(kind.kind, versionOf(object.apiVersion), typeErrors[0]));
-  reportUnknown(call, unknown, kind, object.apiVersion);
+  reportUnknown(call, inOrder(call, unknown, duplicates), kind, object.apiVersion);
+}
+
+/** What is wrong with a JSON body, in the order in which it stands there; of YAML the text is looked at first. */
+function inOrder(call: Call, unknown: readonly string[], duplicates: readonly string[]): readonly string[] {
+  const { body } = call.request;
+  if (unknown.length === 0 || duplicates.length === 0) return [...duplicates, ...unknown];
+  if (!body || "object" in body || mediaType(call.request).endsWith("yaml")) return [...duplicates, ...unknown];
+  const { places } = scanJson(body.bytes.toString("utf8"), { places: true });
+  const placeOf = (text: string) => places?.get(/"(.*)"$/.exec(text)?.[1] ?? "") ?? 0;
+  return [...duplicates, ...unknown].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 function reportUnknown(call: Call, unknown: readonly string[], kind: KindInfo, apiVersion: string): void {
@@ -183,10 +199,17 @@ function reportUnknown(call: Call, unknown: readonly string[], kind: KindInfo, a
   const mode = fieldValidationOf(call);
   if (mode === "Strict") {
     throw badRequest(
-      `${kind.kind} in version "${versionOf(apiVersion)}" cannot be handled as a ${kind.kind}: ${strictErrorMessage(unknown)}`,
+      `${kind.kind} in version "${versionOf(apiVersion)}" cannot be handled as a ${kind.kind}: ${strictErrorMessage(gathered(unknown))}`,
     );
   }
   if (mode === "Warn") for (const text of unknown) call.warnings.add(text);
+}
+
+/** The YAML parser's findings are one error. */
+function gathered(texts: readonly string[]): string[] {
+  const ofYaml = texts.filter((text) => text.startsWith("line "));
+  const others = texts.filter((text) => !text.startsWith("line "));
+  return ofYaml.length === 0 ? others : [["yaml: unmarshal errors:", ...ofYaml].join("\n  "), ...others];
 }
 
 /** `v1.Secret`: how Go names the type of a version's kind. */

@@ -4,11 +4,13 @@ export interface JsonScan {
   readonly error?: string;
   /** Fields that stand twice in one object, each once: `metadata.name`, `spec.containers[0].image`. */
   readonly duplicates: readonly string[];
+  /** Where in the text each field stands, the last time; only when it was asked for. */
+  readonly places?: ReadonlyMap<string, number>;
 }
 
 /** Walks through a text without making values of it. */
-export function scanJson(text: string): JsonScan {
-  const scanner = new Scanner(text);
+export function scanJson(text: string, options: { places?: boolean } = {}): JsonScan {
+  const scanner = new Scanner(text, options.places ? new Map() : undefined);
   try {
     scanner.value("", BEGINNING);
     scanner.blanks();
@@ -17,7 +19,7 @@ export function scanJson(text: string): JsonScan {
     if (!(error instanceof JsonSyntaxError)) throw error;
     return { error: error.message, duplicates: [] };
   }
-  return { duplicates: [...scanner.duplicates] };
+  return { duplicates: [...scanner.duplicates], ...(scanner.places ? { places: scanner.places } : {}) };
 }
 
 const BEGINNING = "looking for beginning of value";
@@ -26,11 +28,13 @@ class JsonSyntaxError extends Error {}
 
 class Scanner {
   readonly duplicates = new Set<string>();
+  readonly places: Map<string, number> | undefined;
   readonly #text: string;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, places: Map<string, number> | undefined) {
     this.#text = text;
+    this.places = places;
   }
 
   get atEnd(): boolean {
@@ -77,6 +81,7 @@ class Scanner {
       if (this.#text[this.#at] !== '"') this.fail("looking for beginning of object key string");
       const key = this.#string();
       const inner = path === "" ? key : `${path}.${key}`;
+      this.places?.set(inner, this.#at);
       if (seen.has(key)) this.duplicates.add(inner);
       seen.add(key);
       this.blanks();

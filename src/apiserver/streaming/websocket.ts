@@ -5,6 +5,7 @@ import type { Session } from "#kinds";
 import type { UpgradeRequest } from "../listen/mod.ts";
 import { forwardError } from "./port-forward.ts";
 import { type CommandChannels, runCommand, statusText, terminalSize } from "./remote-command.ts";
+import { serveReader } from "./web-reader.ts";
 import { serveSpdyPortForward } from "./spdy/port-forward.ts";
 import type { StreamingDeps } from "./streaming.ts";
 
@@ -20,27 +21,35 @@ const FORWARD_PROTOCOLS = ["SPDY/3.1+portforward.k8s.io", "v4.channel.k8s.io", "
 /** A frame of the client; commands' own input comes in far smaller ones. */
 const MAX_MESSAGE = 32 * 1024 * 1024;
 
-/** Serves exec, attach or port-forward over a WebSocket. Without a subprotocol the binary channels of v1 are spoken. */
+const PROTOCOLS = {
+  exec: COMMAND_PROTOCOLS,
+  portforward: FORWARD_PROTOCOLS,
+  read: ["binary.k8s.io", "base64.binary.k8s.io"],
+} as const;
+
+/** Serves exec, attach, port-forward, a watch or a log over a WebSocket. Without a subprotocol the binary channels of v1 are spoken. */
 export async function serveWebSocket(request: UpgradeRequest, deps: StreamingDeps): Promise<void> {
   const { req, socket, head, session } = request;
-  const supported = session.kind === "exec" ? COMMAND_PROTOCOLS : FORWARD_PROTOCOLS;
+  const supported = PROTOCOLS[session.kind];
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE,
     perMessageDeflate: false,
-    handleProtocols: (offered) => [...offered].find((protocol) => supported.includes(protocol)) ?? false,
+    handleProtocols: (offered) =>
+      [...offered].find((protocol) => (supported as readonly string[]).includes(protocol)) ?? false,
   });
   const offered = (req.headers["sec-websocket-protocol"] ?? "").split(",").map((protocol) => protocol.trim());
-  if (offered[0] && !offered.some((protocol) => supported.includes(protocol)))
+  if (offered[0] && !offered.some((protocol) => (supported as readonly string[]).includes(protocol)))
     return refuseProtocol(socket, offered, supported);
   const ws = await new Promise<WebSocket>((resolve) => server.handleUpgrade(req, socket, head, resolve));
+  if (session.kind === "read") return serveReader(session, ws);
   if (session.kind === "exec") return serveCommand(session, ws, deps);
   if (ws.protocol === "SPDY/3.1+portforward.k8s.io")
     return serveSpdyPortForward(session, createWebSocketStream(ws), deps);
   return servePorts(session, createChannels(ws, { base64: ws.protocol.includes("base64") }));
 }
 
-function refuseProtocol(socket: Duplex, offered: string[], supported: string[]): void {
+function refuseProtocol(socket: Duplex, offered: readonly string[], supported: readonly string[]): void {
   const text = `requested protocol(s) are not supported: [${offered.join(" ")}]; supports [${supported.join(" ")}]`;
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,

@@ -9,7 +9,7 @@ import {
   resources,
   type Status,
 } from "#kinds";
-import type { Call } from "../pipeline/call.ts";
+import { type Call, isDryRun } from "../pipeline/call.ts";
 import { keyOf } from "../registry/keys.ts";
 import { deleteObject, type DeleteOptions } from "../verbs/delete.ts";
 import { updateObject } from "../verbs/update.ts";
@@ -31,8 +31,34 @@ export async function evictPod(call: Call, eviction: ApiObject & { deleteOptions
   const pod = stored.object as unknown as Pod;
   const options = eviction.deleteOptions ?? {};
   if (mustAskBudget(pod)) await spendBudget(call, pod);
+  if (!isDryRun(call, options)) await markDisrupted(call, options);
   await deleteObject({ ...call, info: { ...info, subresource: "" } }, options);
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
+}
+
+/** Controllers see by the condition that the pod did not fail of itself. */
+async function markDisrupted(call: Call, { preconditions }: DeleteOptions): Promise<void> {
+  await updateObject(
+    { ...call, info: { ...call.info, subresource: "status" } },
+    {
+      change(current) {
+        const pod = deepClone<ApiObject>(current) as unknown as Pod;
+        const conditions = pod.status?.conditions?.filter(({ type }) => type !== "DisruptionTarget") ?? [];
+        const condition = {
+          type: "DisruptionTarget",
+          status: "True",
+          reason: "EvictionByEvictionAPI",
+          message: "Eviction API: evicting",
+          lastTransitionTime: timeOf(call.server.clock.now()),
+          ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
+        };
+        pod.status = { ...pod.status, conditions: [...conditions, condition] };
+        return pod as unknown as ApiObject;
+      },
+      ...(preconditions?.uid ? { uid: preconditions.uid } : {}),
+      ...(preconditions?.resourceVersion ? { resourceVersion: preconditions.resourceVersion } : {}),
+    },
+  );
 }
 
 /** A pod that is done, not started or on its way out disrupts nobody. */

@@ -60,19 +60,24 @@ export function scopeOf(call: Call): Scope {
 
 /** A page or the whole list. @throws StatusError 400, 410, 422, 504 */
 export function listObjects(call: Call, scope: Scope): Listing {
-  const { store } = call.server;
+  const { server } = call;
+  const { store } = server;
   const query = call.request.query;
   checkListOptions(query);
   const token = query.get("continue");
   // a list at "any" revision comes from memory, whole, as from the original's cache
   const limit = query.get("resourceVersion") === "0" && !token ? 0 : (integerOf(query, "limit") ?? 0);
   integerOf(query, "timeoutSeconds");
-  const from = token ? readToken(token, query, scope) : { after: undefined, revision: snapshotRevision(call) };
+  const from = token
+    ? readToken(call, token, scope)
+    : { after: undefined, began: server.clock.now(), revision: snapshotRevision(call) };
   try {
     return scope.matches ? listMatching(call, scope, from, limit) : listAll(call, scope, from, limit);
   } catch (error) {
     if (isStoreError(error, "compacted"))
-      throw token ? expiredToken(scope, from.after!) : gone("The resourceVersion for the provided list is too old.");
+      throw token
+        ? expiredToken(scope, from.after!, server.clock.now())
+        : gone("The resourceVersion for the provided list is too old.");
     if (isStoreError(error, "future")) throw tooLarge(from.revision ?? 0, store.revision);
     throw error;
   }
@@ -101,6 +106,8 @@ function checkListOptions(query: URLSearchParams): void {
 
 interface From {
   readonly after: string | undefined;
+  /** When the list began, for tokens. */
+  readonly began: number;
   readonly revision: number | undefined;
 }
 
@@ -116,7 +123,7 @@ function listAll({ server }: Call, scope: Scope, from: From, limit: number): Lis
     items: page.items,
     metadata: {
       resourceVersion: String(page.revision),
-      continue: writeToken(scope, last.key, page.revision),
+      continue: writeToken(scope, last.key, page.revision, from.began),
       remainingItemCount: page.remaining,
     },
   };
@@ -141,7 +148,7 @@ function listMatching({ server, kind }: Call, scope: Scope, from: From, limit: n
         items,
         metadata: {
           resourceVersion: String(page.revision),
-          continue: writeToken(scope, items.at(-1)!.key, page.revision),
+          continue: writeToken(scope, items.at(-1)!.key, page.revision, from.began),
         },
       };
     }
@@ -182,15 +189,16 @@ export const tooLarge = (asked: number, current: number): StatusError =>
     retryAfterSeconds: 1,
   });
 
-/** Opaque to clients: the revision of the snapshot and the last key, relative to the prefix. */
-function writeToken(scope: Scope, key: string, revision: number): string {
+/** Opaque to clients: the revision of the snapshot, when the list began, and the last key, relative to the prefix. */
+function writeToken(scope: Scope, key: string, revision: number, now: number): string {
   return Buffer.from(
-    JSON.stringify({ v: TOKEN_VERSION, rv: revision, start: key.slice(scope.prefix.length) }),
+    JSON.stringify({ v: TOKEN_VERSION, rv: revision, at: now, start: key.slice(scope.prefix.length) }),
   ).toString("base64url");
 }
 
 /** @throws StatusError 400 */
-function readToken(token: string, query: URLSearchParams, scope: Scope): From {
+function readToken({ request, server }: Call, token: string, scope: Scope): From {
+  const { query } = request;
   const bad = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`);
   const stray = /[^A-Za-z0-9_-]/.exec(token);
   if (stray) throw bad(`illegal base64 data at input byte ${stray.index}`);
@@ -198,23 +206,28 @@ function readToken(token: string, query: URLSearchParams, scope: Scope): From {
   const { error } = scanJson(text);
   if (error) throw bad(error);
   const value: unknown = JSON.parse(text);
-  const { v, rv, start } = (typeof value === "object" ? (value ?? {}) : {}) as Partial<Record<string, unknown>>;
+  const { v, rv, at, start } = (typeof value === "object" ? (value ?? {}) : {}) as Partial<Record<string, unknown>>;
   if (v !== TOKEN_VERSION)
     throw bad(`server does not recognize this encoded version ${typeof v === "string" ? v : ""}`);
   if (typeof start !== "string" || typeof rv !== "number" || !Number.isInteger(rv) || rv === 0)
     throw bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   if (query.get("resourceVersion") && query.get("resourceVersion") !== "0")
     throw badRequest("specifying resource version is not allowed when using continue");
-  return { after: scope.prefix + start, revision: rv < 0 ? undefined : rv };
+  const after = scope.prefix + start;
+  const now = server.clock.now();
+  if (rv > 0 && typeof at === "number" && now - at > TOKEN_LIFETIME) throw expiredToken(scope, after, now);
+  return { after, began: typeof at === "number" ? at : now, revision: rv < 0 ? undefined : rv };
 }
+/** After this a list can't be gone on with as it was, milliseconds: as long as etcd keeps what is past. */
+const TOKEN_LIFETIME = 300_000;
 const TOKEN_VERSION = "meta.k8s.io/v1";
 
 /** The snapshot is gone; the token inside lets a client go on from the same place at the present state. */
-function expiredToken(scope: Scope, after: string) {
+function expiredToken(scope: Scope, after: string, now: number) {
   const error = gone(
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
   );
-  (error.status.metadata as { continue?: string }).continue = writeToken(scope, after, -1);
+  (error.status.metadata as { continue?: string }).continue = writeToken(scope, after, -1, now);
   return error;
 }
 

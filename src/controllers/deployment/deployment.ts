@@ -28,6 +28,7 @@ import {
   planScaling,
   REVISION,
   replicasOf,
+  nextRevision,
   revisionOf,
   type RS,
   rsAnnotations,
@@ -82,7 +83,7 @@ export function createDeploymentController(deps: ControllerDeps): Controller {
   }
 
   /** Writes the status; the revision annotation goes with it, as kube-controller-manager does. */
-  async function save(d: D, status: DeploymentStatus, revision?: number): Promise<D> {
+  async function save(d: D, status: DeploymentStatus, revision?: bigint): Promise<D> {
     const copy = copyOf(resources.deployments, d);
     const value = revision === undefined ? undefined : String(revision);
     const annotate = value !== undefined && d.metadata.annotations?.[REVISION] !== value;
@@ -104,7 +105,7 @@ export function createDeploymentController(deps: ControllerDeps): Controller {
 
   /** Brings annotations and minReadySeconds of the ReplicaSet of the present template up to date. */
   async function refresh(d: D, current: RS, old: readonly RS[]): Promise<{ d: D; current: RS }> {
-    const annotations = rsAnnotations(d, current, Math.max(0, ...old.map(revisionOf)) + 1);
+    const annotations = rsAnnotations(d, current, nextRevision(old));
     const minReadySeconds = d.spec.minReadySeconds ?? 0;
     if (
       !deepEqual(annotations, current.metadata.annotations) ||
@@ -125,7 +126,7 @@ export function createDeploymentController(deps: ControllerDeps): Controller {
   /** Creates the ReplicaSet of the present template. */
   async function create(d: D, old: readonly RS[]): Promise<{ d: D; current: RS }> {
     const hash = shortHash(d.spec.template, d.status?.collisionCount);
-    const revision = Math.max(0, ...old.map(revisionOf)) + 1;
+    const revision = nextRevision(old);
     const replicas = newSize(d, old, 0);
     const rs = newReplicaSet(d, hash, rsAnnotations(d, undefined, revision), replicas);
     const { name, namespace } = rs.metadata;

@@ -26,8 +26,18 @@ export const replicasOf = (d: D): number => d.spec.replicas ?? 1;
 export const sizeOf = (rs: RS): number => rs.spec.replicas ?? 1;
 export const totalSize = (list: readonly RS[]): number => list.reduce((sum, rs) => sum + sizeOf(rs), 0);
 export const activeOf = (list: readonly RS[]): RS[] => list.filter((rs) => sizeOf(rs) > 0);
-export const revisionOf = (object: { metadata: { annotations?: Readonly<Record<string, string>> } }): number =>
-  Number.parseInt(object.metadata.annotations?.[REVISION] ?? "0", 10) || 0;
+/** A 64-bit number: ReplicaSets that are adopted may have any. 0 for none and for what is no number. */
+export function revisionOf(object: { metadata: { annotations?: Readonly<Record<string, string>> } }): bigint {
+  const text = object.metadata.annotations?.[REVISION] ?? "";
+  return /^-?\d{1,19}$/.test(text) ? BigInt(text) : 0n;
+}
+
+/** The revision behind all of these. */
+export function nextRevision(old: readonly RS[]): bigint {
+  let most = 0n;
+  for (const one of old.map(revisionOf)) if (one > most) most = one;
+  return most + 1n;
+}
 
 const isRolling = (d: D): boolean => (d.spec.strategy?.type ?? "RollingUpdate") === "RollingUpdate";
 
@@ -172,13 +182,13 @@ export function sizeAnnotations(d: D): Record<string, string> {
 }
 
 /** The annotations of the ReplicaSet of the present template: the Deployment's, and the revision, never lowered. */
-export function rsAnnotations(d: D, current: RS | undefined, newRevision: number): Record<string, string> {
+export function rsAnnotations(d: D, current: RS | undefined, newRevision: bigint): Record<string, string> {
   const result: Record<string, string> = { ...current?.metadata.annotations };
   for (const [key, value] of Object.entries(d.metadata.annotations ?? {})) {
     if (!NOT_COPIED.includes(key)) result[key] = value;
   }
   const before = current && result[REVISION];
-  const beforeNumber = current ? revisionOf(current) : 0;
+  const beforeNumber = current ? revisionOf(current) : 0n;
   if (beforeNumber < newRevision) {
     result[REVISION] = String(newRevision);
     if (before !== undefined) result[REVISION_HISTORY] = historyWith(result[REVISION_HISTORY], before);
@@ -201,7 +211,7 @@ export function planCleanup(d: D, old: readonly RS[]): RS[] {
   const excess = cleanable.length - limit;
   if (excess <= 0) return [];
   return cleanable
-    .sort((a, b) => revisionOf(a) - revisionOf(b) || byCreation(a, b))
+    .sort((a, b) => Number(revisionOf(a) - revisionOf(b)) || byCreation(a, b))
     .slice(0, excess)
     .filter(
       (rs) =>

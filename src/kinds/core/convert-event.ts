@@ -52,3 +52,21 @@ export function fromEventsEvent(object: EventsEvent): Event {
 function optional<K extends string>(name: K, value: string | undefined): { [P in K]?: string } {
   return (value ? { [name]: value } : {}) as { [P in K]?: string };
 }
+
+/** Field selectors of events.k8s.io/v1. */
+export function eventsEventFields(event: EventsEvent): Record<string, string> {
+  const { regarding: object = {}, deprecatedSource } = event;
+  return {
+    "regarding.kind": object.kind ?? "",
+    "regarding.namespace": object.namespace ?? "",
+    "regarding.name": object.name ?? "",
+    "regarding.uid": object.uid ?? "",
+    "regarding.apiVersion": object.apiVersion ?? "",
+    "regarding.resourceVersion": object.resourceVersion ?? "",
+    "regarding.fieldPath": object.fieldPath ?? "",
+    reason: event.reason ?? "",
+    reportingController: event.reportingController ?? "",
+    source: deprecatedSource?.component || event.reportingController || "",
+    type: event.type ?? "",
+  };
+}

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
-import { forbidden, type Session } from "#kinds";
+import { badRequest, forbidden, type Session } from "#kinds";
 import type { UpgradeRequest } from "../../listen/mod.ts";
 import { type CommandChannels, runCommand, statusText, terminalSize } from "../remote-command.ts";
 import type { StreamingDeps } from "../streaming.ts";
@@ -14,6 +14,7 @@ const STREAM_CREATION = 30_000;
 
 /** Serves exec, attach or port-forward over SPDY/3.1. @throws StatusError 403 when no protocol version is shared */
 export async function serveSpdy({ req, socket, head, session }: UpgradeRequest, deps: StreamingDeps): Promise<void> {
+  if (session.kind === "read") throw badRequest("unable to upgrade: watches and logs are read over WebSockets");
   const supported = session.kind === "exec" ? COMMAND_PROTOCOLS : FORWARD_PROTOCOLS;
   const offered = String(req.headers["x-stream-protocol-version"] ?? "")
     .split(",")
