@@ -112,7 +112,7 @@ function baseTarget(flags: Flags, environment: Environment): Target {
 /** `--cluster` and `--user` replace those of the context. */
 function overridden(config: Kubeconfig, flags: Flags): Kubeconfig {
   const cluster = flags.string("cluster");
-  const user = flags.string("user");
+  const user = flags.specOf("user")?.type === "string" ? flags.string("user") : "";
   if (!cluster && !user) return config;
   const contexts = (config.contexts ?? []).map(({ name, context }) => ({
     name,

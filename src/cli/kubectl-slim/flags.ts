@@ -24,7 +24,8 @@ export class Flags {
   readonly #specs: readonly FlagSpec[];
   constructor(specs: readonly FlagSpec[]) {
     this.#specs = specs;
-    for (const spec of specs) this.#values.set(spec.name, spec.default ?? ZERO[spec.type]);
+    // a command's own flag hides a global one of the same name
+    for (const spec of [...specs].reverse()) this.#values.set(spec.name, spec.default ?? ZERO[spec.type]);
   }
   /** Whether the user gave it. */
   given(name: string): boolean {

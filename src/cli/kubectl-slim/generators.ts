@@ -13,7 +13,7 @@ const object = (apiVersion: string, kind: string, name: string, rest: object = {
   ...rest,
 });
 
-export const namespace: Make = (_context, name) => object("v1", "Namespace", name);
+export const namespace: Make = (_context, name) => object("v1", "Namespace", name, { spec: {}, status: {} });
 export const serviceAccount: Make = (_context, name) => object("v1", "ServiceAccount", name);
 
 export const DATA_FLAGS: readonly FlagSpec[] = [

@@ -33,7 +33,7 @@ export const auth: CommandSpec = {
 };
 
 async function canI(context: Context): Promise<void> {
-  const { flags, args, client, namespace, out, err } = context;
+  const { flags, args, client, namespace, out } = context;
   if (flags.bool("list")) return listRules(context);
   const [verb, what] = args;
   if (!verb || (args.length !== 2 && args.length !== 3))
@@ -53,7 +53,6 @@ async function canI(context: Context): Promise<void> {
     const notes = `${reason ? ` - ${reason}` : ""}${evaluationError ? ` - ${evaluationError}` : ""}`;
     out(allowed ? "yes\n" : `no${notes}\n`);
   }
-  void err;
   if (!allowed) throw new SilentExit(1);
 }
 
@@ -67,10 +66,10 @@ async function attributesOf(
   const [word = "", slashName] = what.split("/", 2);
   const name = slashName ?? third;
   const served = await discovery.named(word).catch(() => undefined);
-  if (!served && word !== "*") err(`Warning: the server doesn't have a resource type '${word}'\n`);
+  if (!served && word !== "*") err(`Warning: the server doesn't have a resource type '${word}'\n\n`);
   else if (served && !served.namespaced)
     err(
-      `Warning: resource '${served.resource}' is not namespace scoped${served.group ? ` in group '${served.group}'` : ""}\n`,
+      `Warning: resource '${served.resource}' is not namespace scoped${served.group ? ` in group '${served.group}'` : ""}\n\n`,
     );
   return {
     verb,

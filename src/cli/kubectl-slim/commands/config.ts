@@ -4,7 +4,6 @@ import { kubeconfigPaths, loadKubeconfig } from "../connection.ts";
 import { type CommandSpec, type Context, flag } from "../context.ts";
 import { CommandError } from "../errors.ts";
 import { alignTabs, LIST_TABS } from "../printers/tab-writer.ts";
-import { toJson } from "../printers/json.ts";
 import { toYaml } from "../printers/yaml.ts";
 
 const sub = (
@@ -131,8 +130,13 @@ function view(context: Context): void {
         users: whole.users?.map(({ name, user }) => ({ name, user: redacted(user) })) ?? null,
       };
   const { preferences: _preferences, ...printed } = hidden;
-  out(flags.string("output") === "json" ? toJson(printed) : toYaml(printed));
+  out(flags.string("output") === "json" ? `${JSON.stringify(inOrder(printed), null, 4)}\n` : toYaml(printed));
 }
+
+const ORDER = ["kind", "apiVersion", "clusters", "users", "contexts", "current-context"];
+
+/** This one kubectl prints in the order of its own structures. */
+const inOrder = (whole: Record<string, unknown>) => Object.fromEntries(ORDER.map((key) => [key, whole[key]]));
 
 const SECRET: Readonly<Record<string, string>> = {
   "certificate-authority-data": "DATA+OMITTED",
@@ -162,7 +166,6 @@ function getContexts(context: Context): void {
   const merged = loadKubeconfig(flags, environment);
   const all = [...(merged.contexts ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
   const missing = args.find((name) => !all.some((entry) => entry.name === name));
-  if (missing !== undefined) throw new CommandError(`context ${missing} not found`);
   const shown = args.length > 0 ? all.filter(({ name }) => args.includes(name)) : all;
   if (flags.string("output") === "name") {
     out(shown.map(({ name }) => `${name}\n`).join(""));
@@ -178,6 +181,7 @@ function getContexts(context: Context): void {
       LIST_TABS,
     ),
   );
+  if (missing !== undefined) throw new CommandError(`context ${missing} not found`);
 }
 
 function names({ flags, environment, out }: Context, key: "clusters" | "users"): void {

@@ -73,9 +73,8 @@ export const create: CommandSpec = {
   async run(context) {
     const { flags, args } = context;
     if (args.length > 0)
-      throw new CommandError(
-        `unknown command ${JSON.stringify(args.join(" "))}\nSee 'kubectl create -h' for help and examples`,
-      );
+      throw new CommandError(`Unexpected args: [${args.join(" ")}]
+See 'kubectl create -h' for help and examples`);
     if (flags.list("filename").length === 0) throw new CommandError("must specify one of -f and -k");
     const errors: unknown[] = [];
     for (const { object, namespace } of await readObjects(context, flags.list("filename"))) {

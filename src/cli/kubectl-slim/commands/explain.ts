@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import { type CommandSpec, type Context, flag } from "../context.ts";
+import { isStatus } from "#kinds";
 import { CommandError } from "../errors.ts";
 
 export const explain: CommandSpec = {
@@ -30,7 +32,7 @@ interface Schema {
 type Schemas = Readonly<Record<string, Schema>>;
 
 async function runExplain(context: Context): Promise<void> {
-  const { args, flags, discovery, client, out } = context;
+  const { args, flags, client, out } = context;
   if (args.length === 0)
     throw new CommandError(
       'You must specify the type of resource to explain. Use "kubectl api-resources" for a complete list of supported resources.',
@@ -45,7 +47,6 @@ async function runExplain(context: Context): Promise<void> {
       : ["", wanted]
     : [found.resource.group, found.resource.version];
   const { kind } = found.resource;
-  void discovery;
   const document = (await client.request({
     method: "GET",
     path: group ? `/openapi/v3/apis/${group}/${version}` : `/openapi/v3/api/${version}`,
@@ -64,10 +65,16 @@ async function runExplain(context: Context): Promise<void> {
   const lines: string[] = [];
   if (group) lines.push(`GROUP:      ${group}`);
   lines.push(`KIND:       ${kind}`, `VERSION:    ${version}`, "");
+  const fault = faultOf(schemas, root, fields);
+  if (fault) {
+    out(`${lines.join("\n")}\n`);
+    throw fault;
+  }
   const at = descend(schemas, root, fields);
   if (fields.length > 0) lines.push(`FIELD: ${fields.at(-1)} <${typeName(schemas, at.field)}>`);
   if (at.field.enum?.length) lines.push("ENUM:", ...at.field.enum.map((value) => `    ${String(value) || '""'}`));
   if (fields.length > 0) lines.push("");
+  if (fields.length > 0 && !at.field.enum?.length) lines.push("");
   lines.push("DESCRIPTION:");
   const descriptions = [
     at.field.description,
@@ -91,7 +98,12 @@ async function findResource({ discovery }: Context, whole: string, first: string
     const resource = await discovery.named(parts.slice(0, length).join(".")).catch(() => undefined);
     if (resource) return { resource, fields: parts.slice(length) };
   }
-  return { resource: await discovery.named(first), fields: undefined };
+  const resource = await discovery.named(first).catch((error: unknown) => {
+    throw isStatus(error, "NotFound") && error instanceof Error
+      ? new CommandError(error.message, { bare: true })
+      : error;
+  });
+  return { resource, fields: undefined };
 }
 
 function resolve(schemas: Schemas, schema: Schema): Schema {
@@ -107,12 +119,23 @@ function elementOf(schemas: Schemas, schema: Schema): Schema {
   return inner ? elementOf(schemas, resolve(schemas, inner)) : resolve(schemas, schema);
 }
 
+/** The heading is printed before it is told that a field is not there. */
+function faultOf(schemas: Schemas, root: Schema, fields: readonly string[]): CommandError | undefined {
+  let schema = root;
+  for (const name of fields) {
+    const next = schema.properties?.[name];
+    if (!next) return new CommandError(`field ${JSON.stringify(name)} does not exist`);
+    schema = elementOf(schemas, next);
+  }
+  return undefined;
+}
+
 function descend(schemas: Schemas, root: Schema, fields: readonly string[]): { schema: Schema; field: Schema } {
   let schema = root;
   let field: Schema = root;
   for (const name of fields) {
     const next = schema.properties?.[name];
-    if (!next) throw new CommandError(`field ${JSON.stringify(name)} does not exist`);
+    assert(next);
     field = next;
     schema = elementOf(schemas, next);
   }
@@ -123,14 +146,8 @@ function typeName(schemas: Schemas, schema: Schema): string {
   const ref = schema.$ref ?? schema.allOf?.find(({ $ref }) => $ref)?.$ref;
   if (ref) {
     const target = resolve(schemas, schema);
-    // names of scalars that have a type of their own: Quantity, Time, IntOrString
-    const name = ref.split(".").at(-1) ?? "";
-    return target.properties ||
-      target.type === "object" ||
-      !target.type ||
-      ["Quantity", "Time", "MicroTime", "IntOrString"].includes(name)
-      ? name
-      : target.type;
+    // scalars with a type of their own show what they are: Time is a string
+    return target.type && target.type !== "object" && !target.properties ? target.type : (ref.split(".").at(-1) ?? "");
   }
   if (schema.type === "array") return `[]${typeName(schemas, schema.items ?? {})}`;
   if (schema.type === "object" && typeof schema.additionalProperties === "object")
@@ -158,7 +175,7 @@ function writeFields(
         writeFields(lines, schemas, inner, indent + 2, true, new Set([...above, inner]));
       continue;
     }
-    const text = field.description ?? resolve(schemas, field).description;
+    const text = field.description;
     lines.push(...wrap(text || "<no description>", indent + 2), "");
   }
 }
@@ -186,9 +203,11 @@ function wrap(text: string, indent: number): string[] {
       continue;
     }
     if (/^([-*]|\d+\.)\s/.test(trimmed) || /^\s/.test(line)) end();
-    for (const word of trimmed.split(/\s+/)) {
-      if (current && current.length + 1 + word.length > most) end();
-      current = current ? `${current} ${word}` : word;
+    // spaces between words stay as they are, but at the end of a line
+    for (const [, spaces = "", word = ""] of trimmed.matchAll(/(\s*)(\S+)/g)) {
+      const gap = spaces || " ";
+      if (current && current.length + gap.length + word.length > most) end();
+      current = current ? `${current}${gap}${word}` : word;
     }
     if (/[.:]$/.test(trimmed)) end();
   }

@@ -15,7 +15,7 @@ export const portForward: CommandSpec = {
     flag("pod-running-timeout", "duration", "how long to wait for a pod", { default: "1m0s" }),
   ],
   async run(context) {
-    const { args, flags, environment, out, err } = context;
+    const { args, flags, environment, out } = context;
     const [word, ...ports] = args;
     if (!word || ports.length === 0)
       throw new CommandError(
@@ -50,7 +50,6 @@ export const portForward: CommandSpec = {
     } finally {
       for (const server of servers) server.close();
     }
-    void err;
   },
 };
 

@@ -3,6 +3,7 @@ import { type ApiObject, formatSelector, isStatus, type Pod, type ReplicaSet, re
 import type { Context } from "../context.ts";
 import * as core from "./core.ts";
 import * as others from "./others.ts";
+import * as rbac from "./rbac.ts";
 import { describePod } from "./pod.ts";
 import * as workloads from "./workloads.ts";
 import { DescribeWriter, type EventLike, writeEvents } from "./writer.ts";
@@ -28,7 +29,7 @@ export async function describeObject(
   return writer.toString();
 }
 
-const WITHOUT_EVENTS = new Set(["Secret", "Namespace"]);
+const WITHOUT_EVENTS = new Set(["Secret", "Namespace", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"]);
 
 type Rule = (context: Context, writer: DescribeWriter, object: ApiObject) => Promise<void> | void;
 
@@ -62,6 +63,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   "PriorityClass.scheduling.k8s.io": plain(others.describePriorityClass),
   "StorageClass.storage.k8s.io": plain(others.describeStorageClass),
   "EndpointSlice.discovery.k8s.io": plain(others.describeEndpointSlice),
+  "Role.rbac.authorization.k8s.io": plain(rbac.describeRole),
+  "ClusterRole.rbac.authorization.k8s.io": plain(rbac.describeRole),
+  "RoleBinding.rbac.authorization.k8s.io": plain(rbac.describeBinding),
+  "ClusterRoleBinding.rbac.authorization.k8s.io": plain(rbac.describeBinding),
   "ServiceAccount.": plain(core.describeServiceAccount),
   "Deployment.apps": workload(workloads.describeDeployment),
   "ReplicaSet.apps": workload(workloads.describeReplicaSet),
