@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import path, { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import type { Environment, FileAccess } from "../../src/cli/kubectl-slim/environment.ts";
+import { nodeEnvironment } from "../../src/cli/kubectl-slim/node-environment.ts";
+import { runKubectl } from "../../src/cli/kubectl-slim/program.ts";
 
 const home = join(import.meta.dirname, "../..");
 export const KUBECTL: string = join(home, "build/bin/kubectl");
-export const KUBECTL_SLIM: string = join(home, "bin/kubectl-slim");
 
 export interface Outcome {
   readonly code: number;
@@ -11,27 +14,58 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-export function runProgram(
-  program: string,
-  args: readonly string[],
-  options: { env: NodeJS.ProcessEnv; stdin?: string },
-): Promise<Outcome> {
+/** The real kubectl. */
+export function kubectl(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = execFile(
-      program,
-      args,
-      { env: options.env, timeout: 60_000, maxBuffer: 2 ** 26 },
-      (error, stdout, stderr) => {
-        resolve({ code: error ? (typeof error.code === "number" ? error.code : 255) : 0, stdout, stderr });
-      },
-    );
-    child.stdin?.end(options.stdin ?? "");
+    const options = { env, cwd: home, timeout: 60_000, maxBuffer: 2 ** 26 };
+    const child = execFile(KUBECTL, args, options, (error, stdout, stderr) => {
+      resolve({ code: error ? (typeof error.code === "number" ? error.code : 255) : 0, stdout, stderr });
+    });
+    child.stdin?.end();
   });
 }
 
-/** What differs between two runs of the same program: ages, and when something happened. */
+/** Parts of the machine that a test replaces. */
+export type Replaced = Partial<Omit<Environment, "stdin" | "stdout" | "stderr">> & {
+  stdin?: string;
+  files?: FileAccess;
+};
+
+/** kubectl-slim, in this process. */
+export async function kubectlSlim(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  replaced: Replaced = {},
+): Promise<Outcome> {
+  const [stdout, stderr] = [new Capture(), new Capture()];
+  const environment: Environment = {
+    ...nodeEnvironment(),
+    path,
+    env,
+    ...replaced,
+    stdin: Readable.from(replaced.stdin === undefined ? [] : [Buffer.from(replaced.stdin)]),
+    stdout,
+    stderr,
+  };
+  const code = await runKubectl(args, environment);
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+class Capture extends Writable {
+  readonly #chunks: Buffer[] = [];
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+  text(): string {
+    return Buffer.concat(this.#chunks).toString("utf8");
+  }
+}
+
+/** Hides what differs between two runs of the same program: ages, times, counts that go on, and the widths that follow from them. */
 export function masked(text: string): string {
   return text
+    .replace(/ \(x\d+ over \w+\)/g, "")
     .replace(/\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b/g, "AGE")
     .replace(/AGE( +)/g, (_, spaces: string) => `AGE${spaces.length > 1 ? "  " : " "}`)
     .replace(/ {2,}(?=AGE)/g, "  ")
