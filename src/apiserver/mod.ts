@@ -1,10 +1,4 @@
-export {
-  createDefaultTolerationSeconds,
-  createNamespaceLifecycle,
-  createNodeRestriction,
-  createPriority,
-  createServiceAccountAdmission,
-} from "./admission/mod.ts";
+export { type AdmissionDeps, createAdmissionChain } from "./admission/mod.ts";
 export {
   ADMIN,
   ANONYMOUS,
@@ -60,6 +54,7 @@ export type {
   ResourceHooks,
   VirtualResource,
 } from "./ports.ts";
+export { createQuotaCharges } from "./registry/quota-charges.ts";
 export { createReader } from "./registry/reader.ts";
 export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";
 export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";

@@ -3,15 +3,8 @@ import { createFakeClock, type FakeClock, createSeededRandom, silentLogger } fro
 import { type ApiRequest, type ApiResponse, createScheme, type WatchEvent } from "#kinds";
 import type { Store } from "#store";
 import { createMemoryStore } from "../store/memory/mod.ts";
-import {
-  ADMIN,
-  type ApiServer,
-  createApiServer,
-  createMastersAuthorizer,
-  createNamespaceLifecycle,
-  createReader,
-  versionInfo,
-} from "./mod.ts";
+import { ADMIN, type ApiServer, createApiServer, createMastersAuthorizer, createReader, versionInfo } from "./mod.ts";
+import { createNamespaceLifecycle } from "./admission/namespace-lifecycle.ts";
 
 type Answer = ApiResponse & { object: any };
 

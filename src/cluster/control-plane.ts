@@ -1,13 +1,11 @@
 import type { Clock, Logger, Random } from "#base";
 import {
   type ApiServer,
+  createAdmissionChain,
   createApiServer,
   createOpenApi,
-  createDefaultTolerationSeconds,
-  createNamespaceLifecycle,
-  createPriority,
+  createQuotaCharges,
   createReader,
-  createServiceAccountAdmission,
   createServiceAccountTokens,
   createServiceAllocation,
   type AdmissionPlugin,
@@ -15,7 +13,6 @@ import {
   createEscalationCheck,
   createMastersAuthorizer,
   createNodeAuthorizer,
-  createNodeRestriction,
   createRbacAuthorizer,
   createUnionAuthorizer,
   type Health,
@@ -65,11 +62,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
   const authorizer = createUnionAuthorizer([createMastersAuthorizer(), createNodeAuthorizer({ reader }), rbac]);
   const tokens = createServiceAccountTokens({ reader, clock, random }, { key: options.serviceAccountKey });
   const admission: AdmissionPlugin[] = [
-    createNamespaceLifecycle({ reader }),
-    createNodeRestriction({ reader }),
-    createServiceAccountAdmission({ reader, random, clock }),
-    createPriority({ reader }),
-    createDefaultTolerationSeconds(),
+    ...createAdmissionChain({ reader, random, clock, chargeQuota: createQuotaCharges({ store, scheme }) }),
     createEscalationCheck({ rbac, authorizer }),
   ];
   const server = createApiServer(

@@ -85,4 +85,4 @@ export {
   untoleratedTaint,
 } from "./node-selector.ts";
 export { findMatchingVolume, satisfiesClaim } from "./volume-match.ts";
-export { addUsage, countName, quotaMatches, quotaUsage, type Usage } from "./quota-usage.ts";
+export { addUsage, countName, quotaCounts, quotaMatches, quotaUsage, type Usage } from "./quota-usage.ts";

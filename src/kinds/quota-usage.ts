@@ -40,6 +40,37 @@ export function quotaUsage(resource: Pick<Resource, "group" | "resource">, objec
 export const countName = ({ group, resource }: Pick<Resource, "group" | "resource">): string =>
   `count/${resource}${group ? `.${group}` : ""}`;
 
+const POD_NAMES = new Set(["pods", "cpu", "memory", "ephemeral-storage"]);
+const COUNTED_BY_NAME = new Set(["configmaps", "secrets", "replicationcontrollers", "resourcequotas"]);
+
+/** Whether objects of a resource may use up what a name of `spec.hard` limits. */
+export function quotaCounts(resource: Pick<Resource, "group" | "resource">, name: string): boolean {
+  if (name === countName(resource)) return true;
+  if (resource.group !== "") return false;
+  switch (resource.resource) {
+    case "pods":
+      return (
+        POD_NAMES.has(name) ||
+        /^(requests\.|limits\.)(cpu|memory|ephemeral-storage)$/.test(name) ||
+        /^(requests\.)?hugepages-/.test(name) ||
+        isExtendedRequest(name)
+      );
+    case "services":
+      return name === "services" || name === "services.nodeports" || name === "services.loadbalancers";
+    case "persistentvolumeclaims":
+      return /^(.+\.storageclass\.storage\.k8s\.io\/)?(persistentvolumeclaims|requests\.storage)$/.test(name);
+    default:
+      return name === resource.resource && COUNTED_BY_NAME.has(name);
+  }
+}
+
+/** `requests.example.com/gpu` */
+const isExtendedRequest = (name: string) =>
+  name.startsWith("requests.") &&
+  name.includes("/") &&
+  !/^requests\.([^/]*\.)?kubernetes\.io\//.test(name) &&
+  !name.includes(".storageclass.storage.k8s.io/");
+
 function podUsage(pod: Pod, now: number): Usage {
   const { phase } = pod.status ?? {};
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;

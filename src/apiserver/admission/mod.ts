@@ -1,5 +1,1 @@
-export { createDefaultTolerationSeconds } from "./default-toleration-seconds.ts";
-export { createNamespaceLifecycle } from "./namespace-lifecycle.ts";
-export { createServiceAccountAdmission } from "./service-account.ts";
-export { createPriority } from "./priority.ts";
-export { createNodeRestriction } from "./node-restriction.ts";
+export { type AdmissionDeps, createAdmissionChain } from "./chain.ts";

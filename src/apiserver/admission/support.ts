@@ -23,3 +23,9 @@ export const oldOf = <T>(attributes: AdmissionAttributes): T => attributes.old a
 /** `namespace/name`, or the name alone. */
 export const keyOf = (object: ApiObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
+
+/** Several faults in one text, each once, as Kubernetes joins them. */
+export function aggregate(errors: readonly string[]): string {
+  const texts = [...new Set(errors)];
+  return texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
+}

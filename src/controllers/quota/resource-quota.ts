@@ -5,6 +5,7 @@ import {
   type ApiObject,
   canonicalQuantity,
   isPodTerminal,
+  quotaCounts,
   quotaMatches,
   quotaUsage,
   type Resource,
@@ -20,6 +21,8 @@ type Quota = DeepReadonly<ResourceQuota>;
 
 /** Between changes in a namespace and the new sums, milliseconds: a burst is counted once. */
 const GATHER = 50;
+/** Between a charge and the sum that corrects it, milliseconds. */
+const SETTLE = 1000;
 
 const COUNTED: readonly Resource[] = [
   resources.pods,
@@ -62,7 +65,8 @@ export function createResourceQuotaController(deps: ControllerDeps): Controller 
   async function usedBy(quota: Quota): Promise<Usage> {
     const names = Object.keys(quota.spec?.hard ?? {});
     const wanted = new Set<Informer<ApiObject>>();
-    for (const [key, informer] of informers) if (names.some((name) => mayCount(name, key))) wanted.add(informer);
+    for (const informer of informers.values())
+      if (names.some((name) => quotaCounts(informer.resource, name))) wanted.add(informer);
     for (const name of names.filter((one) => one.startsWith("count/"))) {
       const informer = await counted(name);
       if (informer) wanted.add(informer);
@@ -92,7 +96,15 @@ export function createResourceQuotaController(deps: ControllerDeps): Controller 
         delete: changedIn,
       };
       onChange = (informer) => void informer.onChange(handlers);
-      on(quotas, { add: (quota) => enqueue(keyOf(quota)), update: (quota) => enqueue(keyOf(quota)) });
+      on(quotas, {
+        add: (quota) => enqueue(keyOf(quota)),
+        update(quota, before) {
+          // What admission has just charged may not be written yet; what was charged and then refused is given back later.
+          if (quota.metadata.generation === before.metadata.generation && deepEqual(quota.spec, before.spec))
+            enqueueAfter(keyOf(quota), SETTLE);
+          else enqueue(keyOf(quota));
+        },
+      });
       for (const informer of informers.values()) on(informer, handlers);
     },
     async reconcile(key) {
@@ -113,27 +125,4 @@ function byNamespace(informer: Informer<ApiObject>): void {
 
 function keyFor({ group, resource }: Resource): string {
   return `${group}/${resource}`;
-}
-
-/** Whether a name of `spec.hard` may be used up by objects of a resource. */
-function mayCount(name: string, key: string): boolean {
-  switch (key) {
-    case "/pods":
-      return (
-        /^(pods|cpu|memory|ephemeral-storage|hugepages-.*|requests\..*|limits\..*|count\/pods)$/.test(name) &&
-        name !== "requests.storage"
-      );
-    case "/services":
-      return /^(services(\..*)?|count\/services)$/.test(name);
-    case "/persistentvolumeclaims":
-      return (
-        name === "requests.storage" ||
-        name.includes("persistentvolumeclaims") ||
-        name.includes(".storageclass.storage.k8s.io/")
-      );
-    default: {
-      const plural = key.slice(1);
-      return name === plural || name === `count/${plural}`;
-    }
-  }
 }
