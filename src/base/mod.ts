@@ -7,3 +7,4 @@ export { createLogger, type Logger, type LogLevel, type LogValues, silentLogger 
 export { createSeededRandom, type Random, systemRandom } from "./random.ts";
 export { type Channels, createChannels } from "./websocket-channels.ts";
 export { createWorkQueue, type WorkQueue } from "./work-queue.ts";
+export { type JsonScan, scanJson } from "./json-scan.ts";

@@ -86,3 +86,4 @@ export {
 } from "./node-selector.ts";
 export { findMatchingVolume, satisfiesClaim } from "./volume-match.ts";
 export { addUsage, countName, quotaCounts, quotaMatches, quotaUsage, type Usage } from "./quota-usage.ts";
+export { validateClusterIPs } from "./core/service/validate-addresses.ts";

@@ -27,10 +27,18 @@ import {
 import { validateCronJob, validateCronJobUpdate, validateJob, validateJobUpdate } from "./batch/validate.ts";
 import { validatePod } from "./core/pod/validate.ts";
 import { validatePodUpdate } from "./core/pod/validate-update.ts";
+import { serviceWarnings, validateService, validateServiceUpdate } from "./core/service/validate.ts";
+import {
+  validateConfigMap,
+  validateConfigMapUpdate,
+  validateSecret,
+  validateSecretUpdate,
+} from "./core/validate-config.ts";
 import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
   ClusterRoleBinding,
+  ConfigMap,
   ControllerRevision,
   CronJob,
   DaemonSet,
@@ -54,7 +62,7 @@ import * as columns from "./misc/columns.ts";
 import * as rbac from "./rbac/validate.ts";
 import * as defaults from "./misc/defaults.ts";
 import { type KindRules, rules } from "./strategy/rules.ts";
-import { nameIsDNS1035Label, nameIsDNSLabel, nameIsPathSegment } from "./validation/names.ts";
+import { nameIsDNSLabel, nameIsPathSegment } from "./validation/names.ts";
 
 const generation = "spec";
 const role = { nameCheck: nameIsPathSegment, allowCreateOnUpdate: true };
@@ -62,7 +70,11 @@ const policy = { generation, conditionalUpdateOnly: true } as const;
 
 const core: Record<string, KindRules> = {
   "/ComponentStatus": { columns: coreColumns.componentStatusColumns },
-  "/ConfigMap": { columns: coreColumns.configMapColumns },
+  "/ConfigMap": rules<ConfigMap>({
+    columns: coreColumns.configMapColumns,
+    validate: validateConfigMap,
+    validateUpdate: validateConfigMapUpdate,
+  }),
   "/Endpoints": rules({
     columns: coreColumns.endpointsColumns,
     defaults: coreDefaults.setEndpointsDefaults,
@@ -129,13 +141,18 @@ const core: Record<string, KindRules> = {
     columns: coreColumns.secretColumns,
     defaults: coreDefaults.setSecretDefaults,
     prepareForUpdate: corePrepare.prepareSecretUpdate,
+    validate: validateSecret,
+    validateUpdate: validateSecretUpdate,
     selectableFields: ({ type }) => ({ type: type ?? "" }),
   }),
   "/Service": rules<Service>({
     columns: coreColumns.serviceColumns,
     defaults: coreDefaults.setServiceDefaults,
     prepareForUpdate: corePrepare.prepareServiceUpdate,
-    nameCheck: nameIsDNS1035Label,
+    nameCheck: nameIsDNSLabel,
+    validate: validateService,
+    validateUpdate: validateServiceUpdate,
+    warnings: serviceWarnings,
     allowCreateOnUpdate: true,
     selectableFields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),
   }),

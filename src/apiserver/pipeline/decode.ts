@@ -13,7 +13,7 @@ import {
 import { deepClone } from "#base";
 import { decodeProtobuf, PROTOBUF } from "../negotiation/protobuf/decode.ts";
 import type { Call } from "./call.ts";
-import { scanJson } from "./json-scan.ts";
+import { scanJson } from "#base";
 
 /** A private copy of the body as JSON value; undefined without one. @throws StatusError 400, 415 */
 export function readBody(request: ApiRequest): unknown {

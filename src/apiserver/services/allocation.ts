@@ -1,5 +1,13 @@
 import type { Random } from "#base";
-import { type ApiObject, fieldError, invalid, resources, type Service, type ServicePort } from "#kinds";
+import {
+  type ApiObject,
+  fieldError,
+  invalid,
+  resources,
+  type Service,
+  type ServicePort,
+  validateClusterIPs,
+} from "#kinds";
 import type { Reader, ResourceHooks } from "../ports.ts";
 import { ipToNumber, numberToIp, rangeOf } from "./ip-range.ts";
 
@@ -132,19 +140,14 @@ function fillAddress(
 ): void {
   const spec = service.spec!;
   if (spec.type === "ExternalName") {
-    for (const field of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] as const)
-      if (old || field !== "clusterIP") delete spec[field];
+    delete spec.internalTrafficPolicy;
     return;
   }
-  spec.ipFamilyPolicy ??= "SingleStack";
-  spec.ipFamilies ??= ["IPv4"];
   spec.internalTrafficPolicy ??= "Cluster";
-  if (old && !spec.clusterIP && old.spec?.type !== "ExternalName") {
-    spec.clusterIP = old.spec?.clusterIP ?? "";
-    spec.clusterIPs = [...(old.spec?.clusterIPs ?? [])];
-  }
-  if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
-  if (!spec.clusterIP && spec.clusterIPs?.[0]) spec.clusterIP = spec.clusterIPs[0];
+  agree(service, old);
+  const errors = validateClusterIPs(service, old);
+  if (errors.length > 0) throw invalid({ group: "", kind: "Service" }, service.metadata.name ?? "", errors);
+  fillFamilies(service);
   if (spec.clusterIP === "None") return;
   if (!spec.clusterIP) {
     const ip = pool.take(owner.key);
@@ -176,6 +179,44 @@ function fillAddress(
   owner.undo.push(() => pool.release(asked, owner.key));
 }
 
+/** `clusterIP` and `clusterIPs` say the same, whichever of them the client set; what it left out is as it was. */
+function agree({ spec }: Service, old: Service | undefined): void {
+  const had = old && old.spec.type !== "ExternalName" ? old.spec : undefined;
+  if (had && !spec.clusterIP && (!spec.clusterIPs?.length || spec.clusterIPs.join() === had.clusterIPs?.join())) {
+    if (had.clusterIP !== undefined) spec.clusterIP = had.clusterIP;
+    if (had.clusterIPs) spec.clusterIPs = [...had.clusterIPs];
+  }
+  if (!spec.clusterIP) return;
+  const left = had && had.clusterIP !== spec.clusterIP && had.clusterIPs?.join() === spec.clusterIPs?.join();
+  if (!spec.clusterIPs?.length || left) spec.clusterIPs = [spec.clusterIP];
+}
+
+/** This cluster has IPv4 addresses only. @throws StatusError 422 for a Service that needs others */
+function fillFamilies(service: Service): void {
+  const { spec } = service;
+  const anyFamily = spec.clusterIP === "None" && !spec.selector;
+  const untold = !spec.ipFamilyPolicy && !spec.ipFamilies;
+  // what others answer for a headless Service without a selector may be of any family
+  if (anyFamily && untold) spec.ipFamilyPolicy = "RequireDualStack";
+  spec.ipFamilyPolicy ??= "SingleStack";
+  if (anyFamily) {
+    if (untold) spec.ipFamilies = ["IPv4", "IPv6"];
+    spec.ipFamilies ??= ["IPv4"];
+    return;
+  }
+  if (spec.ipFamilyPolicy === "RequireDualStack")
+    throw failed(
+      service,
+      "spec.ipFamilyPolicy",
+      spec.ipFamilyPolicy,
+      "this cluster is not configured for dual-stack services",
+    );
+  const other = spec.ipFamilies?.findIndex((family) => family !== "IPv4") ?? -1;
+  if (other >= 0 && spec.ipFamilyPolicy === "SingleStack")
+    throw failed(service, `spec.ipFamilies[${other}]`, spec.ipFamilies![other], "not configured on this cluster");
+  spec.ipFamilies ??= ["IPv4"];
+}
+
 function fillPorts(
   service: Service,
   old: Service | undefined,
@@ -197,7 +238,6 @@ function fillPorts(
         old.spec?.type !== spec.type
       )
         delete port.nodePort;
-    delete spec.healthCheckNodePort;
     return;
   }
   const range = nodePorts ?? { first: 30000, last: 32767 };

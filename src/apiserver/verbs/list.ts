@@ -10,7 +10,7 @@ import {
 } from "#kinds";
 import { isStoreError, type StoredObject } from "#store";
 import type { Call } from "../pipeline/call.ts";
-import { scanJson } from "../pipeline/json-scan.ts";
+import { scanJson } from "#base";
 import {
   checkOptions,
   forbiddenOption,

@@ -61,7 +61,7 @@ function keepSystemMetadata(object: ApiObject, old: ApiObject): void {
   if (old.metadata.generation === undefined) delete metadata.generation;
   else metadata.generation = old.metadata.generation;
   if (!metadata.uid && old.metadata.uid) metadata.uid = old.metadata.uid;
-  if (!metadata.creationTimestamp && old.metadata.creationTimestamp) {
+  if (old.metadata.creationTimestamp) {
     metadata.creationTimestamp = old.metadata.creationTimestamp;
   }
   if (!metadata.deletionTimestamp && old.metadata.deletionTimestamp) {

@@ -100,13 +100,13 @@ export function isQualifiedName(value: string): string[] {
     else errors.push(...isDNS1123Subdomain(prefix).map((error) => `prefix part ${error}`));
   }
   if (name === "") errors.push(`name part ${NON_EMPTY}`);
-  else if (bytes(name) > 63) errors.push(`name part ${maxLength(63)}`);
+  else if (bytes(name) > 63) errors.push("name part must be no more than 63 bytes");
   if (!LABEL_KEY_RE.test(name)) errors.push(`name part ${text}`);
   return errors;
 }
 
 export function isLabelValue(value: string): string[] {
-  const errors = bytes(value) > 63 ? [maxLength(63)] : [];
+  const errors = bytes(value) > 63 ? ["must be no more than 63 bytes"] : [];
   if (LABEL_VALUE_RE.test(value)) return errors;
   const message =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -198,6 +198,5 @@ const masked = (name: string, prefix: boolean): string =>
 
 export const nameIsDNSSubdomain: NameCheck = (name, prefix) => isDNS1123Subdomain(masked(name, prefix));
 export const nameIsDNSLabel: NameCheck = (name, prefix) => isDNS1123Label(masked(name, prefix));
-export const nameIsDNS1035Label: NameCheck = (name, prefix) => isDNS1035Label(masked(name, prefix));
 export const nameIsPathSegment: NameCheck = (name, prefix) =>
   prefix ? isPathSegmentName(name).filter((text) => text.startsWith("may not contain")) : isPathSegmentName(name);

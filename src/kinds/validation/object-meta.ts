@@ -49,10 +49,10 @@ export function validateObjectMetaUpdate(meta: ObjectMetaLike, old: ObjectMetaLi
   }
   const texts = ["name", "namespace", "uid"] as const;
   for (const name of texts) errors.push(...immutable(`${path}.${name}`, meta[name] ?? "", old[name] ?? "", deepEqual));
-  const rest = ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
+  const rest = ["deletionTimestamp", "deletionGracePeriodSeconds"] as const;
   for (const name of rest)
     errors.push(...immutable(`${path}.${name}`, meta[name] ?? null, old[name] ?? null, deepEqual));
-  return [...errors, ...validateCommon(meta, path)];
+  return [...errors, ...validateCommon(meta, path), ...validateFinalizers(meta.finalizers ?? [], `${path}.finalizers`)];
 }
 
 function validateCommon(meta: ObjectMetaLike, path: string): FieldError[] {
@@ -120,8 +120,16 @@ function validateFinalizers(finalizers: readonly string[], path: string): FieldE
   if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")) {
     errors.push(fieldError.invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set"));
   }
+  errors.push(
+    ...eachItem(finalizers, path, (name, at) =>
+      name.includes("/") || STANDARD_FINALIZERS.has(name)
+        ? []
+        : [fieldError.invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")],
+    ),
+  );
   return errors;
 }
+const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
 interface ManagedFields {
   operation?: string;
