@@ -12,7 +12,7 @@ function errorsOf(apiVersion: string, kind: string, object: object, old?: object
   const { strategy } = scheme.byKind(apiVersion, kind)!;
   const whole = (of: object) => {
     const full = structuredClone({ apiVersion, kind, ...of }) as ApiObject;
-    full.metadata = { name: "x", namespace: "n", uid: "u", resourceVersion: "1", ...full.metadata };
+    full.metadata = Object.assign({ name: "x", namespace: "n", uid: "u", resourceVersion: "1" }, full.metadata);
     strategy.setDefaults(full);
     return full;
   };
