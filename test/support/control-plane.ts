@@ -5,6 +5,8 @@ import { type ControllersOptions, startControllers } from "#controllers";
 import type { DeepReadonly } from "#base";
 import { isStatus, type Node, type Pod, type PodStatus, resources } from "#kinds";
 import { type Scheduler, startScheduler } from "#scheduler";
+import { componentUser, serviceAccountUser } from "#apiserver";
+import { reconcilePolicy } from "../../src/cluster/bootstrap-policy.ts";
 import { createControlPlane } from "../../src/cluster/control-plane.ts";
 import { createMemoryStore } from "../../src/store/memory/mod.ts";
 
@@ -53,9 +55,10 @@ export async function startPlane(options: TestPlaneOptions = {}): Promise<TestPl
   );
   const client = plane.clientAs(USER, "kube-controller-manager");
   const informers = stack.use(plane.informersOf(client));
-  for (const name of ["default", "kube-system"]) {
+  for (const name of ["default", "kube-system", "kube-public"]) {
     await client.create(resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} });
   }
+  await reconcilePolicy(client, plane.reader);
   for (const node of options.nodes ?? [nodeNamed("n1")]) {
     const { status } = node;
     const made = await client.create(resources.nodes, node);
@@ -66,10 +69,16 @@ export async function startPlane(options: TestPlaneOptions = {}): Promise<TestPl
     );
   }
   fakeNodes(client, informers, options.fate);
-  const recorder = (component: string) => createRecorder({ client, clock: deps.clock }, { component });
-  const scheduler = stack.use(startScheduler({ client, informers, ...deps }));
+  const acting = (acts: Client) => ({
+    client: acts,
+    recorder: (component: string) => createRecorder({ client: acts, clock: deps.clock }, { component }),
+  });
+  const schedulerClient = plane.clientAs(componentUser("kube-scheduler"), "kube-scheduler");
+  const scheduler = stack.use(startScheduler({ client: schedulerClient, informers, ...deps }));
+  // each as its own ServiceAccount, so that a role which lacks what its controller does is noticed
+  const identity = (name: string) => acting(plane.clientAs(serviceAccountUser("kube-system", name), name));
   const controllers = stack.use(
-    startControllers({ client, informers, recorder, ...deps }, { rootCA: "PEM", ...options }),
+    startControllers({ ...acting(client), informers, ...deps }, { rootCA: "PEM", identity, ...options }),
   );
   await Promise.all([scheduler.started, controllers.started]);
   return {

@@ -43,7 +43,7 @@ const claimName = (set: S, template: Claim, ordinal: number): string =>
 /** The pod of an ordinal, of a revision's template. https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-identity */
 export function podOf(set: S, ordinal: number, template: DeepReadonly<PodTemplateSpec>, revision: string): Pod {
   const name = `${set.metadata.name}-${ordinal}`;
-  const pod = podFromTemplate(template, set, resources.statefulSets, { name });
+  const pod = podFromTemplate(template, set, resources.statefulSets, { name, generateName: `${set.metadata.name}-` });
   const templates = set.spec.volumeClaimTemplates ?? [];
   const claimed = templates.map((one) => ({
     name: one.metadata.name,

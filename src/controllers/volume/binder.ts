@@ -164,19 +164,20 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
     await writeStatus(client, resources.persistentVolumes, volume, status);
   }
 
-  async function provision(claim: Claim, name: string): Promise<void> {
+  /** Tells on the claim who is to make its volume; the binder's role has no `patch` of claims. */
+  async function named(claim: Claim, provisionerName: string): Promise<Claim> {
+    if (STORAGE_PROVISIONER.every((key) => claim.metadata.annotations?.[key] === provisionerName)) return claim;
+    const copy = copyOf(resources.persistentVolumeClaims, claim);
+    const annotations = {
+      ...copy.metadata.annotations,
+      ...Object.fromEntries(STORAGE_PROVISIONER.map((key) => [key, provisionerName])),
+    };
+    return client.update(resources.persistentVolumeClaims, { ...copy, metadata: { ...copy.metadata, annotations } });
+  }
+
+  async function provision(found: Claim, name: string): Promise<void> {
     if (name === NO_PROVISIONER) return;
-    const missing = STORAGE_PROVISIONER.filter((key) => claim.metadata.annotations?.[key] !== name);
-    const { namespace } = claim.metadata;
-    if (missing.length) {
-      const annotations = Object.fromEntries(STORAGE_PROVISIONER.map((key) => [key, name]));
-      await client.patch(
-        resources.persistentVolumeClaims,
-        claim.metadata.name,
-        { type: "merge", body: { metadata: { annotations } } },
-        { namespace },
-      );
-    }
+    const claim = await named(found, name);
     if (provisioner?.name !== name) {
       const message = `Waiting for a volume to be created either by the external provisioner '${name}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`;
       recorder.event(claim, "Normal", "ExternalProvisioning", message);

@@ -2,7 +2,7 @@ import type { DeepReadonly } from "#base";
 import type { Informer } from "#client";
 import { isPodTerminal, type ObjectMeta, type Pod, type Resource, resources } from "#kinds";
 import { type Controller, type ControllerDeps, createController } from "../runtime/controller.ts";
-import { fromCache, ignoreNotFound, keyOf } from "../runtime/objects.ts";
+import { copyOf, fromCache, ignoreNotFound, keyOf } from "../runtime/objects.ts";
 
 /** Claims that a pod's volumes name, generic ephemeral ones included: `namespace/name`. */
 export function claimsOf(pod: DeepReadonly<Pod>): string[] {
@@ -65,10 +65,11 @@ async function protect<T extends { metadata: ObjectMeta }>(
 ): Promise<void> {
   const found = fromCache(informer, key) as T | undefined;
   if (!found) return;
-  const { name, namespace, deletionTimestamp, finalizers = [], resourceVersion } = found.metadata;
+  const { deletionTimestamp, finalizers = [] } = found.metadata;
   const has = finalizers.includes(finalizer);
   if (deletionTimestamp ? !has || inUse(found) : has) return;
   const next = deletionTimestamp ? finalizers.filter((one) => one !== finalizer) : [...finalizers, finalizer];
-  const body = { metadata: { resourceVersion, finalizers: next.length ? next : null } };
-  await ignoreNotFound(deps.client.patch(resource, name, { type: "merge", body }, { namespace }));
+  // an update and no patch: the roles of these controllers have no `patch`
+  const copy = copyOf(resource, found as DeepReadonly<T>);
+  await ignoreNotFound(deps.client.update(resource, { ...copy, metadata: { ...copy.metadata, finalizers: next } }));
 }
