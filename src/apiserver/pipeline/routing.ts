@@ -15,7 +15,8 @@ export function methodNotAllowed(): StatusError {
 
 /** @throws StatusError 404 when the kind has nothing at the path, 405 when not by this method */
 export function checkRoute(kind: KindInfo, info: RequestInfo, method: string): void {
-  if (method === "HEAD" || method === "OPTIONS") throw methodNotAllowed();
+  // a proxied site knows itself which methods it has
+  if ((method === "HEAD" || method === "OPTIONS") && info.subresource !== "proxy") throw methodNotAllowed();
   const inNamespace = info.namespace !== "";
   if (!kind.namespaced && inNamespace && info.resource !== "namespaces") throw pathNotServed();
   if (kind.namespaced && !inNamespace && info.name) throw pathNotServed();

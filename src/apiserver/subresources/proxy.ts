@@ -1,12 +1,19 @@
 import http from "node:http";
 import https from "node:https";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { promisify } from "node:util";
+import { gunzip, inflate } from "node:zlib";
 import { type ApiResponse, badRequest, failure, notFound, type Pod, resources, type Service } from "#kinds";
 import type { Call } from "../pipeline/call.ts";
+import { rewriteHtml, rewriteLink } from "./proxy-rewrite.ts";
 
 /** `nodes|pods|services/<name>/proxy/<path>`: the request goes on to the node's agent, the pod or one of the service's pods. */
 export async function proxy(call: Call): Promise<ApiResponse> {
   const { kind, info, server, request } = call;
+  const bare = info.rest.length === 0 && !request.path.endsWith("/");
+  // so that relative links of the site's first page stay below the proxy
+  if (bare && (request.method === "GET" || request.method === "HEAD")) return toDirectory(call);
   const path = `/${info.rest.join("/")}${request.path.endsWith("/") && info.rest.length > 0 ? "/" : ""}`;
   if (kind.resource === "nodes") {
     const agent = server.connector(partsOf(info.name).name);
@@ -17,6 +24,15 @@ export async function proxy(call: Call): Promise<ApiResponse> {
   if (kind.resource === "pods") return forward(call, podTarget(call), path);
   if (kind.resource === "services") return forward(call, serviceTarget(call), path);
   throw notFound(kind, info.name);
+}
+
+function toDirectory({ request }: Call): ApiResponse {
+  const query = request.query.size > 0 ? `?${request.query}` : "";
+  return {
+    code: 301,
+    headers: { location: `${request.path}/${query}` },
+    body: { kind: "bytes", bytes: Buffer.alloc(0), contentType: "text/plain" },
+  };
 }
 
 interface Target {
@@ -76,7 +92,8 @@ const HOP_BY_HOP = new Set([
   "authorization",
 ]);
 
-function forward({ request }: Call, target: Target, path: string): Promise<ApiResponse> {
+function forward(call: Call, target: Target, path: string): Promise<ApiResponse> {
+  const { request } = call;
   const headers = Object.fromEntries(
     Object.entries(request.headers).filter(([name, value]) => value !== undefined && !HOP_BY_HOP.has(name)),
   );
@@ -95,17 +112,7 @@ function forward({ request }: Call, target: Target, path: string): Promise<ApiRe
         ...(target.scheme === "https" ? { rejectUnauthorized: false } : {}),
         ...(request.signal ? { signal: request.signal } : {}),
       },
-      (response) => {
-        const kept = Object.entries(response.headers).filter(
-          ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && name !== "content-type",
-        );
-        const contentType = response.headers["content-type"] ?? "text/plain";
-        resolve({
-          code: response.statusCode ?? 502,
-          headers: Object.fromEntries(kept) as ApiResponse["headers"],
-          body: { kind: "stream", stream: response, contentType },
-        });
-      },
+      (response) => void answerOf(call, target, path, response).then(resolve, reject),
     );
     outgoing.on("timeout", () => outgoing.destroy(new Error("i/o timeout")));
     outgoing.on("error", (error) =>
@@ -115,3 +122,39 @@ function forward({ request }: Call, target: Target, path: string): Promise<ApiRe
     else outgoing.end();
   });
 }
+
+/** The site's answer, its links and redirections leading through the proxy. */
+async function answerOf(
+  { request }: Call,
+  { host, port }: Target,
+  path: string,
+  response: http.IncomingMessage,
+): Promise<ApiResponse> {
+  const kept = Object.entries(response.headers).filter(
+    ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && name !== "content-type",
+  );
+  const headers = Object.fromEntries(kept) as Record<string, string>;
+  const place = {
+    prefix: request.path.slice(0, request.path.length - path.length),
+    targetHost: `${host}:${port}`,
+    requestHost: String(request.headers.host ?? ""),
+  };
+  if (headers.location !== undefined) headers.location = rewriteLink(headers.location, place);
+  const contentType = response.headers["content-type"] ?? "text/plain";
+  const code = response.statusCode ?? 502;
+  const unpack = UNPACK[headers["content-encoding"] ?? ""];
+  if (!/^text\/html\b/i.test(contentType) || !unpack)
+    return { code, headers, body: { kind: "stream", stream: response, contentType } };
+  const page = await unpack(await buffer(response));
+  delete headers["content-encoding"];
+  // by characters of one byte each, whatever the page's own encoding is: links are in ASCII
+  const bytes = Buffer.from(rewriteHtml(page.toString("latin1"), place), "latin1");
+  return { code, headers, body: { kind: "bytes", bytes, contentType } };
+}
+
+/** How pages are read that links are looked for in; others pass as they are. */
+const UNPACK: Readonly<Record<string, (bytes: Buffer) => Promise<Buffer>>> = {
+  "": async (bytes) => bytes,
+  gzip: promisify(gunzip),
+  deflate: promisify(inflate),
+};
