@@ -1,6 +1,6 @@
 import { LOOPBACK } from "#apiserver";
 import type { Client } from "#client";
-import { isStatus, type Resource, resources } from "#kinds";
+import { isStatus, type Resource, resources, type ServiceCIDR } from "#kinds";
 import { reconcilePolicy } from "./bootstrap-policy.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { InstanceNetwork } from "./network.ts";
@@ -26,6 +26,7 @@ export async function bootstrapObjects(
   );
   await Promise.all([
     reconcilePolicy(client, plane.reader),
+    create(resources.serviceCIDRs, serviceCIDR(network)),
     create(resources.services, kubernetesService(network) as never, "default"),
     create(resources.services, dnsService(network) as never, "kube-system"),
     ...PRIORITY_CLASSES.map((priority) => create(resources.priorityClasses, priority as never)),
@@ -59,6 +60,15 @@ async function publish<T>(client: Client, resource: Resource<T>, object: unknown
     if (!isStatus(error, "AlreadyExists")) throw error;
     await client.patch(resource, name, { type: "merge", body: object }, { namespace });
   }
+}
+
+function serviceCIDR({ serviceCIDR }: InstanceNetwork): ServiceCIDR {
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "ServiceCIDR",
+    metadata: { name: "kubernetes" },
+    spec: { cidrs: [serviceCIDR] },
+  };
 }
 
 function kubernetesService({ kubernetesServiceIP }: InstanceNetwork) {

@@ -16,6 +16,8 @@ import { createResourceQuotaController } from "./quota/resource-quota.ts";
 import { createReplicaSetController, createReplicationController } from "./replicaset/replicaset.ts";
 import type { Controller, ControllerDeps } from "./runtime/controller.ts";
 import { createRootCAPublisher, createServiceAccountController } from "./serviceaccount/serviceaccount.ts";
+import { createIPAddressController } from "./service-cidr/ip-addresses.ts";
+import { createServiceCIDRController } from "./service-cidr/service-cidr.ts";
 import { createStatefulSetController } from "./statefulset/statefulset.ts";
 import { createTTLAfterFinishedController } from "./ttl/ttl-after-finished.ts";
 import { createVolumeBinder } from "./volume/binder.ts";
@@ -61,6 +63,8 @@ const FACTORIES: Readonly<Record<string, Factory>> = {
   endpointslice: createEndpointSliceController,
   endpoints: createEndpointsController,
   endpointslicemirroring: createEndpointSliceMirroringController,
+  "service-cidrs": createServiceCIDRController,
+  "service-ip-addresses": createIPAddressController,
   "persistentvolume-binder": (deps, { localPath }) =>
     createVolumeBinder(deps, localPath && createLocalPathProvisioner(deps, localPath)),
   "ephemeral-volume": createEphemeralVolumeController,
@@ -91,6 +95,9 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   "garbage-collector": "generic-garbage-collector",
 };
 
+/** What kube-apiserver does itself in the original, where no controller's ServiceAccount may do it. */
+const OF_THE_SERVER = new Set(["service-ip-addresses"]);
+
 /** Names that `which` may hold. */
 export const controllerNames: readonly string[] = Object.keys(FACTORIES);
 
@@ -103,7 +110,7 @@ export function startControllers(deps: ControllerDeps, options: ControllersOptio
   const controllers = controllerNames
     .filter((name) => wanted.includes(name))
     .flatMap((name) => {
-      const identity = options.identity?.(ACCOUNTS[name] ?? `${name}-controller`);
+      const identity = OF_THE_SERVER.has(name) ? {} : options.identity?.(ACCOUNTS[name] ?? `${name}-controller`);
       return FACTORIES[name]!({ ...deps, ...identity }, options) ?? [];
     });
   const started = (async () => {

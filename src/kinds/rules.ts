@@ -44,6 +44,7 @@ import type {
   DaemonSet,
   Deployment,
   Event,
+  IPAddress,
   Job,
   MutatingAdmissionPolicyBinding,
   Namespace,
@@ -55,10 +56,18 @@ import type {
   RoleBinding,
   Secret,
   Service,
+  ServiceCIDR,
   StatefulSet,
   ValidatingAdmissionPolicyBinding,
 } from "./generated/types.ts";
 import * as columns from "./misc/columns.ts";
+import {
+  nameIsIPAddress,
+  validateIPAddress,
+  validateIPAddressUpdate,
+  validateServiceCIDR,
+  validateServiceCIDRUpdate,
+} from "./networking/validate-addresses.ts";
 import * as rbac from "./rbac/validate.ts";
 import * as defaults from "./misc/defaults.ts";
 import { type KindRules, rules } from "./strategy/rules.ts";
@@ -256,13 +265,22 @@ const network: Record<string, KindRules> = {
     generation,
   }),
   "networking.k8s.io/Ingress": { columns: columns.ingressColumns, generation },
-  "networking.k8s.io/IPAddress": { columns: columns.ipAddressColumns },
+  "networking.k8s.io/IPAddress": rules<IPAddress>({
+    columns: columns.ipAddressColumns,
+    nameCheck: nameIsIPAddress,
+    validate: validateIPAddress,
+    validateUpdate: validateIPAddressUpdate,
+  }),
   "networking.k8s.io/NetworkPolicy": rules({
     columns: columns.networkPolicyColumns,
     defaults: defaults.setNetworkPolicyDefaults,
     generation,
   }),
-  "networking.k8s.io/ServiceCIDR": { columns: columns.serviceCIDRColumns },
+  "networking.k8s.io/ServiceCIDR": rules<ServiceCIDR>({
+    columns: columns.serviceCIDRColumns,
+    validate: validateServiceCIDR,
+    validateUpdate: validateServiceCIDRUpdate,
+  }),
 };
 
 const storage: Record<string, KindRules> = {

@@ -250,3 +250,42 @@ test("aggregated ClusterRoles have the rules of those that they select", async (
   });
   assert.deepEqual(whole.rules, rules);
 });
+
+test("ranges and addresses of Services are objects: a range stays while its addresses are in use", async () => {
+  await using plane = await startPlane();
+  const { client, until } = plane;
+  const range = await client.create(resources.serviceCIDRs, {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "ServiceCIDR",
+    metadata: { name: "kubernetes" },
+    spec: { cidrs: ["10.96.0.0/16"] },
+  });
+  const get = () => client.get(resources.serviceCIDRs, "kubernetes");
+  const ready = async () => (await get()).status?.conditions?.find(({ type }) => type === "Ready");
+  await until("the range is ready", async () => (await ready())?.status === "True");
+  assert.deepEqual((await get()).metadata.finalizers, ["networking.k8s.io/service-cidr-finalizer"]);
+  const { spec } = await client.create(resources.services, {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "web", namespace: "default" },
+    spec: { ports: [{ port: 80 }] },
+  });
+  const address = spec?.clusterIP ?? "";
+  const named = async () => (await client.list(resources.ipAddresses)).items.map(({ metadata }) => metadata.name);
+  await until("the address is an object", async () => (await named()).includes(address));
+  const { spec: about, metadata } = await client.get(resources.ipAddresses, address);
+  assert.deepEqual(about?.parentRef, { resource: "services", namespace: "default", name: "web" });
+  assert.deepEqual(metadata.labels, {
+    "ipaddress.kubernetes.io/ip-family": "IPv4",
+    "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+  });
+  await client.delete(resources.ipAddresses, address);
+  await until("it is made again", async () => (await named()).includes(address));
+  await client.delete(resources.serviceCIDRs, range.metadata.name);
+  await until("the range waits", async () => (await ready())?.reason === "Terminating");
+  await client.delete(resources.services, "web", at);
+  await until("all is gone", async () => {
+    const { items } = await client.list(resources.serviceCIDRs);
+    return items.length === 0 && (await named()).length === 0;
+  });
+});

@@ -2,11 +2,11 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { FieldError } from "../status-error.ts";
 import { fieldError } from "./field-error.ts";
 
-const TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+export const NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 /** An address as fields of old APIs take it. */
 export function validateIP(address: string, path: string): FieldError[] {
-  return isIP(address) === 0 ? [fieldError.invalid(path, address, TEXT)] : [];
+  return isIP(address) === 0 ? [fieldError.invalid(path, address, NOT_AN_ADDRESS)] : [];
 }
 
 /** An address in the one way of writing that new APIs take. */
@@ -35,6 +35,26 @@ export function isCIDR(value: string): boolean {
 
 export function validateCIDR(value: string, path: string): FieldError[] {
   return isCIDR(value) ? [] : [fieldError.invalid(path, value, CIDR)];
+}
+
+/** A range in the one way of writing it: no bit is set beyond the prefix. */
+export function validateServiceRange(value: string, path: string): FieldError[] {
+  const errors = validateCIDR(value, path);
+  if (errors.length > 0) return errors;
+  const [address = "", bits = ""] = value.split("/");
+  const number = numberOf(address);
+  const host = BigInt((isIPv4(address) ? 32 : 128) - Number(bits));
+  if ((number >> host) << host === number) return [];
+  return [fieldError.invalid(path, value, "must not have bits set beyond the prefix length")];
+}
+
+function numberOf(address: string): bigint {
+  if (isIPv4(address)) return address.split(".").reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  const [head = "", tail] = canonicalIP(address).split("::");
+  const words = (part: string) => (part === "" ? [] : part.split(":"));
+  const zeros = tail === undefined ? 0 : 8 - words(head).length - words(tail).length;
+  const all = [...words(head), ...Array.from({ length: zeros }, () => "0"), ...words(tail ?? "")];
+  return all.reduce((sum, word) => sum * 65_536n + BigInt(`0x${word}`), 0n);
 }
 
 export { isIPv4, isIPv6 };
