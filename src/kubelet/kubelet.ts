@@ -3,7 +3,7 @@ import { type Client, createRecorder, type Informer, type Informers, type Record
 import type { Engine } from "#engine";
 import { isStatus, type Node, type Pod, resources } from "#kinds";
 import { createImageManager } from "./images/image-manager.ts";
-import { createAdmission } from "./node/admission.ts";
+import { createAdmission, createFit } from "./node/admission.ts";
 import { createNodeAgent, type NodeOptions } from "./node/node-agent.ts";
 import { createEngineView } from "./pods/engine-view.ts";
 import { newest } from "./pods/observe.ts";
@@ -73,9 +73,12 @@ export function createKubelet(deps: KubeletDeps, options: KubeletOptions): Kubel
     changed: wake,
   });
   const node = createNodeAgent({ client, clock, engine, logger, recorder }, options);
-  const admission = createAdmission({
+  const capacity = {
     node: () => node.current(),
-    pods: () => [...workers.values()].flatMap((worker) => worker.pod() ?? []),
+    pods: () => [...workers.values()].flatMap((worker) => worker.given() ?? []),
+  };
+  const admission = createAdmission({
+    ...capacity,
     refusal: (pod) => deps.configs.refusal(pod),
   });
   const workerDeps: WorkerDeps = {
@@ -95,6 +98,7 @@ export function createKubelet(deps: KubeletDeps, options: KubeletOptions): Kubel
     dial,
     hostIPs,
     admit: async (pod) => admission(pod),
+    fits: createFit(capacity),
     runtimeHandler: (pod) => runtimeHandler(client, pod),
   };
 

@@ -5,6 +5,7 @@ import type {
   ContainerStatus,
   Engine,
   ImageStatus,
+  LinuxResources,
   Mount,
   SandboxConfig,
   SandboxStatus,
@@ -97,6 +98,9 @@ export interface ConfigBuilder {
   container(pod: ReadonlyPod, container: AnyContainer, request: ContainerConfigRequest): Promise<ContainerConfig>;
   /** @throws Error whose message becomes `FailedCreatePodSandBox` */
   sandbox(pod: ReadonlyPod, request: { attempt: number; runtimeHandler?: string }): Promise<SandboxConfig>;
+  /** cgroup settings of one container, and of the pod as a whole, as they are set on what runs already. */
+  resources(pod: ReadonlyPod, container: AnyContainer): LinuxResources;
+  podResources(pod: ReadonlyPod): LinuxResources;
   /** Sysctls, AppArmor …: the reason why this node refuses the pod for good, for `status.reason` and `status.message`. */
   refusal(pod: ReadonlyPod): { reason: string; message: string } | undefined;
   /** What to tell about the pod's DNS settings when its sandbox is made: limits exceeded (`DNSConfigForming`), no cluster DNS. */

@@ -1,5 +1,10 @@
 import { join } from "node:path";
 import type { ContainerConfig, SandboxConfig } from "../../src/engine/mod.ts";
+import {
+  containerResources,
+  podCgroupResources,
+  withoutNoQuota,
+} from "../../src/kubelet/container-config/linux-resources.ts";
 import { containerAnnotations, containerLabels, sandboxLabels } from "../../src/kubelet/container-config/labels.ts";
 import {
   type AnyContainer,
@@ -41,6 +46,8 @@ export function testVolumes(): TestVolumes {
   return volumes;
 }
 
+const MACHINE = { memoryBytes: 8 * 1024 ** 3 };
+
 /** Configurations with what the core relies on; the real builder has tests of its own. */
 export function testConfigs(dataDir: string, errors: Map<string, string>): ConfigBuilder {
   const terminationLogPath = (pod: { uid: string }, container: string, attempt: number) =>
@@ -71,7 +78,7 @@ export function testConfigs(dataDir: string, errors: Map<string, string>): Confi
         stdin: false,
         stdinOnce: false,
         tty: false,
-        resources: {},
+        resources: withoutNoQuota(containerResources(pod, container, MACHINE)),
         security: {
           privileged: false,
           supplementalGroups: [],
@@ -97,10 +104,12 @@ export function testConfigs(dataDir: string, errors: Map<string, string>): Confi
         sysctls: {},
         portMappings: [],
         qosClass: "BestEffort",
-        resources: {},
+        resources: withoutNoQuota(podCgroupResources(pod, MACHINE)),
         ...(request.runtimeHandler ? { runtimeHandler: request.runtimeHandler } : {}),
       };
     },
+    resources: (pod, container) => containerResources(pod, container, MACHINE),
+    podResources: (pod) => podCgroupResources(pod, MACHINE),
     refusal: () => undefined,
     terminationLogPath,
     warnings: async () => [],

@@ -22,7 +22,7 @@ import { podDirectory } from "../volumes/pod-directory.ts";
 import type { PodVolumeManager } from "../volumes/volume-manager.ts";
 import { securityRefusal } from "./admission.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
-import { containerResources, type MachineFacts, withoutNoQuota } from "./linux-resources.ts";
+import { containerResources, type MachineFacts, podCgroupResources, withoutNoQuota } from "./linux-resources.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 import { checkRunAsNonRoot, securityConfig } from "./security.ts";
 
@@ -82,6 +82,8 @@ export function createConfigBuilder(
         apparmor: options.apparmor,
         ...(options.allowedUnsafeSysctls ? { allowedUnsafeSysctls: options.allowedUnsafeSysctls } : {}),
       }),
+    resources: (pod, container) => containerResources(pod, container, options.machine),
+    podResources: (pod) => podCgroupResources(pod, options.machine),
     terminationLogPath: (pod, container, attempt) =>
       podDirectory(options.podsRoot, pod.uid).terminationLog(container, attempt),
   };

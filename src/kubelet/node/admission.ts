@@ -32,6 +32,31 @@ export function createAdmission(deps: AdmissionDeps): (pod: ReadonlyPod) => Refu
   };
 }
 
+/** The node lacks something that a resized pod asks for: for now (`feasible`), or whatever else runs on it. */
+export interface Misfit {
+  readonly feasible: boolean;
+  readonly resource: string;
+  readonly message: string;
+}
+
+/** Whether the node has what a pod that it runs asks for now. */
+export function createFit(deps: Pick<AdmissionDeps, "node" | "pods">): (pod: ReadonlyPod) => Misfit | undefined {
+  return (pod) => {
+    const node = deps.node();
+    if (!node) return undefined;
+    const allocatable = node.status?.allocatable ?? {};
+    for (const [resource, requested] of podAmounts(pod, "requests")) {
+      if (resource !== "cpu" && resource !== "memory") continue;
+      const capacity = capacityOf(allocatable, resource);
+      if (requested <= capacity) continue;
+      const message = `Node didn't have enough capacity: ${resource}, requested: ${requested}, capacity: ${capacity}`;
+      return { feasible: false, resource, message };
+    }
+    const short = lacking(pod, allocatable, activeOthers(deps.pods(), pod));
+    return short && { feasible: true, resource: short.resource, message: shortage(short).message };
+  };
+}
+
 const activeOthers = (pods: readonly ReadonlyPod[], pod: ReadonlyPod): readonly ReadonlyPod[] =>
   pods.filter((other) => other.metadata?.uid !== pod.metadata?.uid && !isTerminalPhase(other.status?.phase));
 
@@ -44,18 +69,11 @@ function osMismatch(pod: ReadonlyPod, node: DeepReadonly<Node>): Refusal | undef
 function unfit(pod: ReadonlyPod, node: DeepReadonly<Node>, others: readonly ReadonlyPod[]): Refusal | undefined {
   const allocatable = node.status?.allocatable ?? {};
   const most = wholeValue(allocatable["pods"] ?? "110");
-  if (others.length + 1 > most) return shortage("pods", 1, others.length, most);
-  const used = new Map<string, number>();
-  for (const other of others) {
-    for (const [name, amount] of podAmounts(other, "requests")) used.set(name, (used.get(name) ?? 0) + amount);
+  if (others.length + 1 > most) {
+    return shortage({ resource: "pods", requested: 1, used: others.length, capacity: most });
   }
-  for (const [name, amount] of podAmounts(pod, "requests")) {
-    // A resource that the node does not have at all is the cluster's own affair.
-    if (amount === 0 || (allocatable[name] === undefined && name.includes("/"))) continue;
-    const capacity = name === "cpu" ? milliValue(allocatable[name]) : wholeValue(allocatable[name]);
-    const taken = used.get(name) ?? 0;
-    if (amount + taken > capacity) return shortage(name, amount, taken, capacity);
-  }
+  const short = lacking(pod, allocatable, others);
+  if (short) return shortage(short);
   if (!matchesNode(pod, node)) {
     return predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
   }
@@ -67,15 +85,43 @@ function unfit(pod: ReadonlyPod, node: DeepReadonly<Node>, others: readonly Read
   return undefined;
 }
 
+interface Shortage {
+  readonly resource: string;
+  readonly requested: number;
+  readonly used: number;
+  readonly capacity: number;
+}
+
+type Quantities = Readonly<Record<string, string>>;
+
+const capacityOf = (allocatable: Quantities, name: string): number =>
+  name === "cpu" ? milliValue(allocatable[name]) : wholeValue(allocatable[name]);
+
+/** The first resource that is too short for the pod beside the others. */
+function lacking(pod: ReadonlyPod, allocatable: Quantities, others: readonly ReadonlyPod[]): Shortage | undefined {
+  const taken = new Map<string, number>();
+  for (const other of others) {
+    for (const [name, amount] of podAmounts(other, "requests")) taken.set(name, (taken.get(name) ?? 0) + amount);
+  }
+  for (const [resource, requested] of podAmounts(pod, "requests")) {
+    // A resource that the node does not have at all is the cluster's own affair.
+    if (requested === 0 || (allocatable[resource] === undefined && resource.includes("/"))) continue;
+    const capacity = capacityOf(allocatable, resource);
+    const used = taken.get(resource) ?? 0;
+    if (requested + used > capacity) return { resource, requested, used, capacity };
+  }
+  return undefined;
+}
+
 const predicate = (name: string, why: string): Refusal => ({
   reason: name,
   message: `Predicate ${name} failed: ${why}`,
 });
 
-function shortage(name: string, requested: number, used: number, capacity: number): Refusal {
+function shortage({ resource, requested, used, capacity }: Shortage): Refusal {
   return {
-    reason: `OutOf${name}`,
-    message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+    reason: `OutOf${resource}`,
+    message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
   };
 }
 

@@ -82,6 +82,9 @@ function sidecarKill(
   if (hash !== "" && hash !== containerHash(container)) {
     return { message: `Init container ${container.name} definition changed`, cause: "other" };
   }
+  if (probes.resized?.has(id)) {
+    return { message: `Init container ${container.name} resize requires restart`, cause: "other" };
+  }
   if (probes.liveness(id) !== "failure") return undefined;
   return { message: `Init container ${container.name} failed liveness probe`, cause: "liveness" };
 }

@@ -8,6 +8,8 @@ import { allContainersRestart, isRestartSource, restartsOnFailure, shouldStart }
 export interface ProbeVerdicts {
   startup(id: string): "success" | "failure" | "unknown" | undefined;
   liveness(id: string): "success" | "failure" | "unknown" | undefined;
+  /** Ids of runs that are to be restarted for their resources. */
+  readonly resized?: ReadonlySet<string>;
 }
 
 export interface Kill {
@@ -129,19 +131,19 @@ function planMainContainers(
     }
     const again = kill.always || restartsOnFailure(pod, container);
     if (again) plan.start.push(container.name);
-    const message = again ? `${kill.message}, will be restarted` : kill.message;
+    const message = again && !kill.whole ? `${kill.message}, will be restarted` : kill.message;
     plan.kill.push({ id: run.id, name: run.name, message, cause: kill.cause });
   }
   return plan;
 }
 
-/** Why a running container must go; undefined: it may stay. */
+/** Why a running container must go; undefined: it may stay. `whole`: nothing is to be said after the message. */
 export function killReason(
   container: AnyContainer,
   run: ObservedContainer,
   probes: ProbeVerdicts,
   what: "Container" | "Init container",
-): { message: string; cause: Kill["cause"]; always: boolean } | undefined {
+): { message: string; cause: Kill["cause"]; always: boolean; whole?: boolean } | undefined {
   const { name } = container;
   if (run.hash !== "" && run.hash !== containerHash(container)) {
     return { message: `${what} ${name} definition changed`, cause: "other", always: true };
@@ -151,6 +153,9 @@ export function killReason(
   }
   if (probes.startup(run.id) === "failure") {
     return { message: `${what} ${name} failed startup probe`, cause: "startup", always: false };
+  }
+  if (probes.resized?.has(run.id)) {
+    return { message: `${what} ${name} resize requires restart`, cause: "other", always: true, whole: true };
   }
   return undefined;
 }

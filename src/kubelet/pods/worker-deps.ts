@@ -3,6 +3,7 @@ import type { Client, Recorder } from "#client";
 import type { Engine } from "#engine";
 import type { ObjectReference } from "#kinds";
 import type { ImageManager } from "../images/image-manager.ts";
+import type { Misfit } from "../node/admission.ts";
 import type { AnyContainer, ConfigBuilder, PodEvent, ReadonlyPod, VolumeManager } from "../ports.ts";
 import type { Dial } from "../probes/dial.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
@@ -29,6 +30,8 @@ export interface WorkerDeps {
   readonly hostIPs: readonly string[];
   /** Why this node does not take the pod; undefined: it does. Asked once, before anything of the pod is made. */
   admit(pod: ReadonlyPod): Promise<{ reason: string; message: string } | undefined>;
+  /** Why the node does not have what a resized pod asks for; undefined: it has. */
+  fits(pod: ReadonlyPod): Misfit | undefined;
   /** The handler of the pod's runtime class; absent = default. @throws Error when the class is missing */
   runtimeHandler(pod: ReadonlyPod): Promise<string | undefined>;
 }

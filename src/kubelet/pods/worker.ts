@@ -6,11 +6,12 @@ import { isTerminalPhase } from "../status/phase.ts";
 import { finalStatus, podStatus, rejectedStatus } from "../status/pod-status.ts";
 import { applyPlan } from "./apply.ts";
 import { graceSeconds, killPod, restoredPod } from "./kill.ts";
-import { newest, type ObservedContainer, type ObservedPod } from "./observe.ts";
+import type { ObservedContainer, ObservedPod } from "./observe.ts";
 import { type PodPlan, planPod } from "./plan.ts";
-import { specContainers } from "./restart-policy.ts";
+import { createPodResize } from "../resize/pod-resize.ts";
 import type { StartFailure } from "./start-container.ts";
 import { terminationMessage } from "./termination-message.ts";
+import { deadlineOf, fingerprint, isEmpty } from "./worker-checks.ts";
 import { recordEvent, type WorkerDeps } from "./worker-deps.ts";
 
 /** Brings one pod to what its spec says, and reports how it is. One step at a time; long work goes on beside the steps. */
@@ -18,6 +19,8 @@ export interface PodWorker {
   readonly uid: string;
   /** The pod as it is in the API now; undefined: it is gone from there. */
   pod(): ReadonlyPod | undefined;
+  /** The same with the resources that it has been given. */
+  given(): ReadonlyPod | undefined;
   setPod(pod: ReadonlyPod | undefined): void;
   wake(): void;
   /** What the pod waited for may be there: it does not wait for its next try. */
@@ -49,6 +52,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   let current: ReadonlyPod | undefined;
   /** The last pod that the API had, or what the engine remembers of it. */
   let known: ReadonlyPod | undefined;
+  let given: ReadonlyPod | undefined;
   let stage: Stage = "running";
   let admitted = false;
   let evict: { reason: string; message: string } | undefined;
@@ -64,6 +68,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   let retryAsked = false;
   let timer: Timer | undefined;
   const logger = deps.logger.child({ uid });
+  const resize = createPodResize(deps);
   const waitReasons = new Map<string, StartFailure>();
   const hidden = new Set<string>();
   const messages = new Map<string, string>();
@@ -103,7 +108,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     if (stopped || stage === "finished") return;
     const deadline = deadlineOf(known, writer.get(uid) ?? known?.status);
     // What goes on beside the steps wakes them when it ends.
-    const due = activity ? [] : [retryAt, killRetryAt];
+    const due = activity ? [] : [retryAt, killRetryAt, resize.retryAt];
     if (stage === "running" && !evict) due.push(deadline);
     const pending = due.filter((at) => at !== undefined);
     if (pending.length === 0) return;
@@ -113,9 +118,14 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   async function step(): Promise<void> {
     const observed = await observe();
     known = current ?? known ?? restoredPod(deps, uid, observed);
-    const pod = known;
-    if (stage === "terminated") return conclude(pod, observed);
-    if (stage === "running" && current && !(await admit(pod, observed))) return;
+    if (stage === "terminated") return conclude(known, observed);
+    if (stage === "running" && current && !(await admit(known, observed))) return;
+    given = resize.allocate(known, {
+      observed,
+      previous: previousStatus(known),
+      settled: !activity && stage === "running" && !known.metadata?.deletionTimestamp,
+    });
+    const pod = given;
     deps.probes.sync(pod, observed, publishedStatuses(pod));
     if (stage === "running" && pastDeadline(pod) && !evict) {
       evict = DEADLINE;
@@ -128,9 +138,10 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       retryAsked = false;
       retryAt = undefined;
     }
+    if (!activity && resize.due(pod, observed)) return begin(() => resize.actuate(pod, observed));
     if (activity || (retryAt !== undefined && clock.now() < retryAt && !changedSince(observed))) return;
     retryAt = undefined;
-    const plan = planPod(pod, observed, deps.probes);
+    const plan = planPod(pod, observed, { ...deps.probes, resized: resize.restarts(pod, observed) });
     if (!isEmpty(plan, observed)) begin((signal) => execute(plan, pod, observed, signal));
     else if (!volumesStand) begin(() => takeOverVolumes(pod));
   }
@@ -212,6 +223,8 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       scheme: deps.engine.info.scheme,
       ended,
       ...(evict ? { evict } : {}),
+      resizeConditions: resize.conditions(),
+      resources: resize.inForce(observed),
       now: clock.now(),
     });
     if (!current) return status;
@@ -288,7 +301,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       try {
         await killPod(deps, pod, view.observe(uid), own, podIP);
         deps.probes.remove(uid);
-        publish(known ?? pod, await observe(), true);
+        publish(given ?? pod, await observe(), true);
         await deps.volumes.teardown(uid);
         stage = "terminated";
       } catch (error) {
@@ -335,6 +348,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   return {
     uid,
     pod: () => current,
+    given: () => current && (given ?? current),
     setPod(pod) {
       const metadataChanged = current && pod && current.metadata?.resourceVersion !== pod.metadata?.resourceVersion;
       current = pod;
@@ -360,31 +374,4 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       activity?.controller.abort(new Error("the kubelet stops"));
     },
   };
-}
-
-const isEmpty = (plan: PodPlan, observed: ObservedPod): boolean =>
-  !plan.createSandbox &&
-  !(plan.killPod && hasLife(observed)) &&
-  [plan.kill, plan.reset, plan.startEphemeral, plan.startInit, plan.start].every((steps) => steps.length === 0);
-
-/** Something that could be stopped. */
-const hasLife = (observed: ObservedPod): boolean =>
-  observed.sandboxes.some((sandbox) => sandbox.state === "ready") ||
-  observed.containers.some((run) => run.state === "running");
-
-/** When `activeDeadlineSeconds` is up, milliseconds. */
-function deadlineOf(pod: ReadonlyPod | undefined, status: DeepReadonly<PodStatus> | undefined): number | undefined {
-  const seconds = pod?.spec?.activeDeadlineSeconds;
-  const start = status?.startTime;
-  return seconds == null || !start ? undefined : Date.parse(start) + seconds * 1000;
-}
-
-/** What a plan depends on. */
-function fingerprint(pod: ReadonlyPod | undefined, observed: ObservedPod, deps: WorkerDeps): string {
-  const containers = [...(pod ? specContainers(pod) : []), ...(pod?.spec?.ephemeralContainers ?? [])];
-  const runs = containers.map(({ name, image }) => {
-    const run = newest(observed, name);
-    return `${name}=${image}:${run?.id}:${run?.state}:${run ? deps.probes.liveness(run.id) : ""}:${run ? deps.probes.startup(run.id) : ""}`;
-  });
-  return [...runs, observed.sandboxes[0]?.id, observed.sandboxes[0]?.state].join();
 }
