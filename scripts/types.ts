@@ -1,11 +1,11 @@
-// Writes dist/types/: declarations of what the package exports, and of nothing else. Every file is translated by itself, which
+// Writes dist/types/ (or the directory that is named): declarations of what the package exports, and of nothing else. Every file is translated by itself, which
 // `isolatedDeclarations` makes possible; names of rooms (`#base`) become relative paths, so that the types need no other package.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 
 const root = join(import.meta.dirname, "..");
-const target = join(root, "dist/types");
+const target = process.argv[2] ?? join(root, "dist/types");
 const rooms = (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Record<string, string> })
   .imports;
 const written = new Set<string>();
