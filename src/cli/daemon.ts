@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Client, createClient, createHttpTransport, type Transport } from "#client";
+import { type Client, createClient, createHttpTransport, hostTarget, type Transport, trusted } from "#client";
 import { CodedError, hasCode, systemClock } from "#base";
 import { type InstanceConfig, lockPathOf, holderOf } from "#cluster";
 
@@ -18,8 +18,14 @@ export interface DaemonConnection {
   close(): void;
 }
 
-export function connect(config: InstanceConfig): DaemonConnection {
-  const transport = createHttpTransport({ server: `unix:${config.kubeSocket}` });
+/** Over the instance's socket, or over TCP where `SLIM_KUBE_HOST` names another host's. */
+export async function connect(config: InstanceConfig): Promise<DaemonConnection> {
+  const host = remoteHost();
+  const transport = createHttpTransport(
+    host
+      ? await trusted(hostTarget(process.env, (path) => readFileSync(path, "utf8"), host))
+      : { server: `unix:${config.kubeSocket}` },
+  );
   return {
     client: createClient(transport, { userAgent: "slim" }),
     transport,
@@ -34,6 +40,11 @@ export function connect(config: InstanceConfig): DaemonConnection {
   };
 }
 
+/** `tcp://…` of an instance elsewhere; a socket that is named goes before it. */
+export function remoteHost(): string | undefined {
+  return process.env.SLIM_KUBE_SOCKET ? undefined : process.env.SLIM_KUBE_HOST || undefined;
+}
+
 export async function isServing(connection: DaemonConnection): Promise<boolean> {
   return connection.client.request({ method: "GET", path: "/readyz", signal: AbortSignal.timeout(5000) }).then(
     () => true,
@@ -43,18 +54,24 @@ export async function isServing(connection: DaemonConnection): Promise<boolean> 
 
 /** @throws CodedError `not-running` with the way out */
 export async function requireDaemon(config: InstanceConfig): Promise<DaemonConnection> {
-  const connection = connect(config);
+  const connection = await connect(config);
   if (await isServing(connection)) return connection;
   connection.close();
-  throw new CodedError("not-running", `no slimd answers at ${config.kubeSocket}`, {
-    hint: "Start it with `slim up`, or name its data directory with SLIM_DATA.",
+  throw new CodedError("not-running", `no slimd answers at ${remoteHost() ?? config.kubeSocket}`, {
+    hint: remoteHost()
+      ? "Start it there with SLIM_TCP_ADDR set."
+      : "Start it with `slim up`, or name its data directory with SLIM_DATA.",
   });
 }
 
 /** Starts slimd in the background unless it runs; resolves once it serves. `started` tells which it was. */
 export async function ensureDaemon(config: InstanceConfig): Promise<DaemonConnection & { started: boolean }> {
-  const connection = connect(config);
+  const connection = await connect(config);
   if (await isServing(connection)) return { ...connection, started: false };
+  if (remoteHost()) {
+    connection.close();
+    return { ...(await requireDaemon(config)), started: false };
+  }
   const holder = await holderOf(lockPathOf(config));
   const child = holder ? undefined : startDaemon(config);
   const deadline = systemClock.monotonic() + 60_000;

@@ -1,5 +1,6 @@
 export { createClient } from "./client.ts";
 export { createDiscovery, type Discovery, groupVersionOf, type ServedResource } from "./discovery.ts";
+export { type HostTarget, hostTarget, trusted } from "./host-target.ts";
 export { createHttpTransport, type HttpTransport, type HttpTransportOptions } from "./http-transport.ts";
 export { createQueue, type IterateOptions, iterateWatch } from "./iterate.ts";
 export { createInformer, type InformerDeps, type InformerFilter, keyOf } from "./informer.ts";

@@ -14,6 +14,8 @@ export interface InstanceConfig {
   readonly kubeApi: boolean;
   /** `SLIM_KUBE_API_ADDR`: `host:port`; port 0 takes a free one. Default 127.0.0.1:6443. */
   readonly kubeApiAddress: { readonly host: string; readonly port: number };
+  /** `SLIM_TCP_ADDR`: `host:port` for programs on other hosts, who show a token or a client certificate. Default: none. */
+  readonly hostAddress?: { readonly host: string; readonly port: number };
   /** `SLIM_KUBE_SOCKET`: unix socket for local clients. Default `<run>/kube.sock`. */
   readonly kubeSocket: string;
   /** `SLIM_REGISTRY_MIRROR`: `http(s)://host[:port]` asked instead of every registry. */
@@ -39,6 +41,7 @@ export const CONFIG_VARIABLES: Readonly<Record<string, string>> = {
   SLIM_IMAGES_DIR: "directory of the image store",
   SLIM_KUBE_API: "'off' serves the unix socket only",
   SLIM_KUBE_API_ADDR: "host:port of the API over TLS (default 127.0.0.1:6443; port 0: any)",
+  SLIM_TCP_ADDR: "host:port for programs on other hosts, by the token that `slim token` prints (default: off)",
   SLIM_KUBE_SOCKET: "unix socket of the API for local clients",
   SLIM_REGISTRY_MIRROR: "http(s)://host[:port] that is asked instead of every registry",
   SLIM_PAUSE_BIN: "static program for pause containers (default catatonit)",
@@ -61,9 +64,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): I
   const value = (name: string) => env[name] || undefined;
   const dataDir = resolve(value("SLIM_DATA") ?? DEFAULT_DATA);
   const runDir = resolve(value("SLIM_RUN_DIR") ?? (dataDir === DEFAULT_DATA ? "/run/slim" : join(dataDir, "run")));
-  const address = value("SLIM_KUBE_API_ADDR") ?? "127.0.0.1:6443";
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(address);
-  if (!match || Number(match[3]) > 65535) throw bad("SLIM_KUBE_API_ADDR", address, "host:port");
+  const kubeApiAddress = addressOf("SLIM_KUBE_API_ADDR", value("SLIM_KUBE_API_ADDR") ?? "127.0.0.1:6443");
+  const tcp = value("SLIM_TCP_ADDR");
   const level = value("SLIM_LOG_LEVEL") ?? "info";
   if (!["debug", "info", "warn", "error"].includes(level))
     throw bad("SLIM_LOG_LEVEL", level, "debug, info, warn or error");
@@ -78,18 +80,27 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): I
     runtime: value("SLIM_RUNTIME"),
     cniConfDir: value("SLIM_CNI_CONF_DIR"),
     nodeName: value("SLIM_NODE_NAME"),
+    // what is not bound to an address is bound to this host
+    hostAddress:
+      tcp === undefined ? undefined : addressOf("SLIM_TCP_ADDR", tcp.includes(":") ? tcp : `127.0.0.1:${tcp}`),
   };
   return {
     dataDir,
     runDir,
     imagesDir: resolve(value("SLIM_IMAGES_DIR") ?? join(dataDir, "images")),
     kubeApi: kubeApi === "on",
-    kubeApiAddress: { host: match[1] ?? match[2] ?? "", port: Number(match[3]) },
+    kubeApiAddress,
     kubeSocket: value("SLIM_KUBE_SOCKET") ?? join(runDir, "kube.sock"),
     nodes,
     logLevel: level as InstanceConfig["logLevel"],
     ...(Object.fromEntries(Object.entries(optional).filter(([, v]) => v !== undefined)) as Partial<InstanceConfig>),
   };
+}
+
+function addressOf(variable: string, text: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
+  if (!match || Number(match[3]) > 65535) throw bad(variable, text, "host:port");
+  return { host: match[1] ?? match[2] ?? "", port: Number(match[3]) };
 }
 
 const DEFAULT_DATA = "/var/lib/slim";

@@ -84,3 +84,26 @@ export async function listenTcp(
     });
   }
 }
+
+/**
+ * Opens the listener for programs of other hosts. It shows the authority beside its certificate, so that a client that knows the
+ * authority's print can trust it. @throws CodedError `address-unavailable`
+ */
+export async function listenForHosts(
+  listener: Listener,
+  { host, port }: { readonly host: string; readonly port: number },
+  pki: Pki,
+): Promise<number> {
+  try {
+    const cert = `${pki.serving.cert}${pki.caCertificate}`;
+    const tls = { cert, key: pki.serving.key, clientCa: pki.caCertificate };
+    return (await listener.listenTls({ host: host || "0.0.0.0", port, ...tls })).port;
+  } catch (cause) {
+    if (!hasCode(cause, "EADDRINUSE", "EADDRNOTAVAIL", "EACCES")) throw cause;
+    const why = hasCode(cause, "EADDRINUSE") ? "another program listens there" : (cause as Error).message;
+    throw new CodedError("address-unavailable", `other hosts can't be served at ${host}:${port}: ${why}`, {
+      cause,
+      hint: "Choose another address with SLIM_TCP_ADDR (port 0 takes a free one).",
+    });
+  }
+}

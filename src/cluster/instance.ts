@@ -26,7 +26,8 @@ import { bootstrapObjects } from "./bootstrap.ts";
 import type { InstanceConfig } from "./config.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { nodeDir, openAll, openEngine, openFakeEngine } from "./engines.ts";
-import { createInstanceListener, listenTcp } from "./instance-listener.ts";
+import { createHostTokens, readHostToken, renewHostToken } from "./host-token.ts";
+import { createInstanceListener, listenForHosts, listenTcp } from "./instance-listener.ts";
 import { takeLock } from "./instance-lock.ts";
 import {
   chooseNetwork,
@@ -146,9 +147,21 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
   const nodes = await opening;
   for (const { engine } of nodes) begun.use(engine);
   const boot: Booting = { settings, deps, network, uplink, nodes, begun, ending };
-  const listener = begun.use(createInstanceListener(plane, { ...deps, engine: nodes[0]?.engine }, settings, network));
+  const listener = begun.use(
+    createInstanceListener(
+      plane,
+      { ...deps, tokens: tokensOf(settings, deps), engine: nodes[0]?.engine },
+      settings,
+      network,
+    ),
+  );
   const port = await listenTcp(listener, settings, settings.fake ? undefined : network.hostAddress, pki);
   if (port !== undefined) address = `${network.hostAddress}:${port}`;
+  if (settings.hostAddress) {
+    if (!readHostToken(settings.dataDir)) renewHostToken(settings.dataDir, pki.caCertificate);
+    const bound = await listenForHosts(listener, settings.hostAddress, pki);
+    logger.info("serving other hosts", { address: `tcp://${settings.hostAddress.host}:${bound}` });
+  }
   if (settings.kubeSocket !== undefined) {
     await mkdir(settings.runDir, { recursive: true, mode: 0o711 });
     await listener.listenLocal(settings.kubeSocket, ADMIN);
@@ -192,6 +205,11 @@ function runningInstance(
       await running.disposeAsync();
     },
   };
+}
+
+/** The token of other hosts counts only where they are served. */
+function tokensOf(settings: InstanceSettings, { tokens }: Required<InstanceDeps>): readonly TokenAuthenticator[] {
+  return settings.hostAddress ? [...tokens, createHostTokens(settings.dataDir)] : tokens;
 }
 
 /** The addresses of the instance; those of a fake one exist nowhere, so that all may have the same. */

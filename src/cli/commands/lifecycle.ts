@@ -1,7 +1,16 @@
 import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Applied, applyObjects, purgeInstance, readConfig, readManifests, stopDaemon } from "#cluster";
+import {
+  type Applied,
+  applyObjects,
+  purgeInstance,
+  readConfig,
+  readHostToken,
+  readManifests,
+  renewHostToken,
+  stopDaemon,
+} from "#cluster";
 import { readinessOf } from "#diagnosis";
 import type { ApiObject } from "#kinds";
 import { type DaemonConnection, ensureDaemon, isServing, connect } from "../daemon.ts";
@@ -35,6 +44,22 @@ export function addLifecycleCommands(program: Command): void {
     .description("tell whether slimd runs, and what it holds (exit code 3 when it does not)")
     .option("-o, --output <format>", "json")
     .action(status);
+  program
+    .command("token")
+    .description("print the token by which programs of other hosts reach this instance (SLIM_KUBE_TOKEN there)")
+    .option("--renew", "make a new one; the one before is worth nothing then")
+    .action(async (options: { renew?: boolean }) => {
+      const { dataDir } = readConfig(process.env);
+      const known = options.renew ? undefined : readHostToken(dataDir);
+      if (known) return void process.stdout.write(`${known}\n`);
+      const authority = await readFile(join(dataDir, "pki/ca.crt"), "utf8").catch(() => {
+        throw new ExitError(
+          EXIT.absent,
+          `there is no ${join(dataDir, "pki/ca.crt")}: slimd was never started with this data directory`,
+        );
+      });
+      process.stdout.write(`${renewHostToken(dataDir, authority)}\n`);
+    });
   program
     .command("kubeconfig")
     .description("print the admin kubeconfig")
@@ -122,7 +147,7 @@ export async function retry<T>(call: () => Promise<T>): Promise<T> {
 
 async function status(options: { output?: string }): Promise<void> {
   const config = readConfig(process.env);
-  const connection = connect(config);
+  const connection = await connect(config);
   try {
     const serving = await isServing(connection);
     const state = serving

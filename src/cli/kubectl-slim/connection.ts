@@ -1,5 +1,5 @@
 import { CodedError } from "#base";
-import { type Kubeconfig, type KubeconfigTarget, parseKubeconfig, targetOf } from "#client";
+import { hostTarget, type Kubeconfig, type KubeconfigTarget, parseKubeconfig, targetOf } from "#client";
 import type { Environment } from "./environment.ts";
 import type { Flags } from "./flags.ts";
 
@@ -94,7 +94,8 @@ function baseTarget(flags: Flags, environment: Environment): Target {
   const named = flags.string("kubeconfig") || env.KUBECONFIG;
   if (!named) {
     if (env.SLIM_KUBE_SOCKET) return plain(`unix:${env.SLIM_KUBE_SOCKET}`);
-    if (env.SLIM_KUBE_HOST) return hostTarget(environment, env.SLIM_KUBE_HOST);
+    if (env.SLIM_KUBE_HOST)
+      return { ...hostTarget(env, (path) => files.read(path), env.SLIM_KUBE_HOST), namespace: "default" };
     const socket = defaultSocket(platform);
     // whether a named pipe is there can't be asked without opening it
     if (files.exists(socket) && !flags.string("context")) return plain(`unix:${socket}`);
@@ -119,37 +120,6 @@ function overridden(config: Kubeconfig, flags: Flags): Kubeconfig {
     context: { ...context, ...(cluster ? { cluster } : {}), ...(user ? { user } : {}) },
   }));
   return { ...config, contexts };
-}
-
-/**
- * `tcp://host[:port]`, TLS on it. Who asks is told by `SLIM_KUBE_TOKEN` (which holds the print of the authority), or by the files
- * `SLIM_KUBE_CA`, `SLIM_KUBE_CERT` and `SLIM_KUBE_KEY`. @throws CodedError
- */
-export function hostTarget({ env, files }: Pick<Environment, "env" | "files">, host: string): Target {
-  const match = /^(?:tcp|https):\/\/(\[[^\]]+\]|[^:/]+)(?::(\d{1,5}))?\/?$/.exec(host);
-  if (!match) throw new CodedError("invalid-host", `SLIM_KUBE_HOST is "${host}", but must be tcp://host:port`);
-  const read = (path: string | undefined) => (path ? files.read(path) : undefined);
-  const token = env.SLIM_KUBE_TOKEN;
-  const ca = read(env.SLIM_KUBE_CA);
-  const caHash = token === undefined ? undefined : /^slim1\.([0-9a-f]{64})\./.exec(token)?.[1];
-  const cert = read(env.SLIM_KUBE_CERT);
-  const key = read(env.SLIM_KUBE_KEY);
-  if (!ca && !caHash)
-    throw new CodedError("no-authority", `nothing tells whom to trust at ${host}`, {
-      hint: "Set SLIM_KUBE_TOKEN to what `slim token` printed, or SLIM_KUBE_CA to the file of the certificate authority.",
-    });
-  return {
-    server: `https://${match[1]}:${match[2] ?? "6443"}`,
-    namespace: "default",
-    insecure: false,
-    // the certificate is made out to the names of the API, whatever the host is called from outside
-    serverName: "kubernetes",
-    ...(token ? { token } : {}),
-    ...(ca ? { ca } : {}),
-    ...(!ca && caHash ? { caHash } : {}),
-    ...(cert ? { cert } : {}),
-    ...(key ? { key } : {}),
-  };
 }
 
 const withScheme = (server: string) => (/^(https?:\/\/|unix:)/.test(server) ? server : `http://${server}`);

@@ -4,8 +4,8 @@ import {
   createHttpTransport,
   createPodStreams,
   type HttpTransportOptions,
+  trusted,
 } from "#client";
-import { fetchAuthority } from "./authority.ts";
 import { findTarget, type Target } from "./connection.ts";
 import { type CommandSpec, type Context, flag } from "./context.ts";
 import { commands } from "./commands/mod.ts";
@@ -163,8 +163,8 @@ async function run(
 }
 
 async function transportOptions(target: Target): Promise<HttpTransportOptions> {
-  const { namespace: _namespace, caHash, ...rest } = target;
-  return caHash ? { ...rest, ca: await fetchAuthority(target.server, caHash) } : rest;
+  const { namespace: _namespace, ...rest } = target;
+  return trusted(rest);
 }
 
 function impersonation(flags: Flags): Record<string, string | string[]> {

@@ -8,9 +8,12 @@ import {
   createClient,
   createHttpTransport,
   createInformers,
+  hostTarget,
   type HttpTransport,
+  type HttpTransportOptions,
   parseKubeconfig,
   targetOf,
+  trusted,
 } from "#client";
 import type { FakeEngineOptions } from "#engine/fake";
 import { isStatus, resources } from "#kinds";
@@ -60,10 +63,13 @@ export interface ClusterOptions {
   readonly keepProcess?: boolean;
   /**
    * Joins a cluster that runs elsewhere instead of starting one: by kubeconfig (its path or text, and a context of it), or by
-   * the socket of a local instance. Disposing ends the view, not the cluster. Of the other fields only `manifests`, `images`,
+   * the socket of a local instance, or by `tcp://host:port` and the token of one on another host. Disposing ends the view, not the cluster. Of the other fields only `manifests`, `images`,
    * `clock` and `logger` count.
    */
-  readonly join?: { readonly kubeconfig: string; readonly context?: string } | { readonly socket: string };
+  readonly join?:
+    | { readonly kubeconfig: string; readonly context?: string }
+    | { readonly socket: string }
+    | { readonly host: string; readonly token: string };
 }
 
 /**
@@ -189,8 +195,7 @@ async function loadIntoAll({ engines }: Instance, archive: string | Readable): P
 
 async function joinCluster(options: ClusterOptions, join: NonNullable<ClusterOptions["join"]>): Promise<Cluster> {
   const clock = options.clock ?? systemClock;
-  const { kubeconfig, target } =
-    "socket" in join ? { kubeconfig: undefined, target: { server: `unix:${join.socket}` } } : readTarget(join);
+  const { kubeconfig, target } = await targetOfJoin(join);
   const transport = createHttpTransport(target);
   const client = createClient(transport, { userAgent: "slim" });
   const informers = createInformers({
@@ -222,6 +227,15 @@ async function joinCluster(options: ClusterOptions, join: NonNullable<ClusterOpt
     throw error;
   }
   return provision(cluster, options);
+}
+
+async function targetOfJoin(
+  join: NonNullable<ClusterOptions["join"]>,
+): Promise<{ kubeconfig: string | undefined; target: HttpTransportOptions }> {
+  if ("socket" in join) return { kubeconfig: undefined, target: { server: `unix:${join.socket}` } };
+  if ("kubeconfig" in join) return readTarget(join);
+  const target = hostTarget({ SLIM_KUBE_TOKEN: join.token }, () => "", join.host);
+  return { kubeconfig: undefined, target: await trusted(target) };
 }
 
 function readTarget({ kubeconfig, context }: { kubeconfig: string; context?: string }) {
