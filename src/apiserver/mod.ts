@@ -55,6 +55,7 @@ export type {
   VirtualResource,
 } from "./ports.ts";
 export { createQuotaCharges } from "./registry/quota-charges.ts";
+export { createCustomSchemas, type CustomResources, startCustomResources } from "./crd/mod.ts";
 export { createReader } from "./registry/reader.ts";
 export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";
 export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";

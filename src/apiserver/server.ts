@@ -104,7 +104,8 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       watch: info.verb === "watch",
       shaped: kind.verbs.includes("get"),
     });
-    const call: Call = { server: context, request, info, kind, user, warnings: new Set() };
+    const warnings = new Set(kind.deprecation ? [kind.deprecation] : []);
+    const call: Call = { server: context, request, info, kind, user, warnings };
     try {
       return withWarnings(await (info.subresource ? subresource(call) : resourceVerb(call)), call.warnings);
     } catch (error) {

@@ -6,6 +6,8 @@ import {
   createOpenApi,
   createQuotaCharges,
   createReader,
+  createCustomSchemas,
+  type CustomResources,
   createServiceAccountTokens,
   createServiceAllocation,
   type AdmissionPlugin,
@@ -18,6 +20,7 @@ import {
   type Health,
   type Reader,
   type ServiceAccountTokens,
+  startCustomResources,
   versionInfo,
 } from "#apiserver";
 import { type Client, createClient, createInformers, type Informers, type Transport } from "#client";
@@ -48,6 +51,7 @@ export interface ControlPlane {
   readonly reader: Reader;
   readonly authorizer: Authorizer;
   readonly tokens: ServiceAccountTokens;
+  readonly customResources: CustomResources;
   /** A client that acts as `user`; calls go straight to the server's pipeline. */
   clientAs(user: UserInfo, userAgent: string): Client;
   transportAs(user: UserInfo): Transport;
@@ -79,7 +83,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
         ["/services", createServiceAllocation({ reader, random }, { serviceCIDR: options.serviceCIDR })],
       ]),
       connector: (node) => options.connector(node),
-      openapi: createOpenApi(scheme),
+      openapi: createOpenApi(scheme, createCustomSchemas()),
       virtual: new Map([["/serviceaccounts/token", tokens.tokenRequests]]),
     },
     {
@@ -91,6 +95,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       health: options.health,
     },
   );
+  const customResources = startCustomResources({ store, scheme, reader, clock, logger: logger.child({ part: "crd" }) });
   const transportAs = (user: UserInfo): Transport => ({
     // what the listener does for requests from outside
     call: ({ path, ...request }) =>
@@ -102,6 +107,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
     reader,
     authorizer,
     tokens,
+    customResources,
     clientAs: (user, userAgent) => createClient(transportAs(user), { userAgent }),
     transportAs,
     informersOf: (client) => createInformers({ client, clock, random, logger }),

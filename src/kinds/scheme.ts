@@ -27,6 +27,14 @@ export interface KindInfo<T = ApiObject> extends Resource<T> {
     read(object: ApiObject): { spec: number | undefined; status: number; selector: string | undefined };
     write(object: ApiObject, replicas: number): void;
   };
+  /** Custom resources: the schema of their definition (JSONSchemaProps). */
+  readonly customSchema?: object;
+  /** Custom resources: aborted when the kind is served no more, or in another way; watches end then. */
+  readonly retired?: AbortSignal;
+  /** Warning that every answer about a deprecated version carries. */
+  readonly deprecation?: string;
+  /** Custom resources that a webhook converts: from the stored version to this one and back, in order. @throws StatusError */
+  convert?(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]>;
   readonly strategy: Strategy;
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name and metadata.namespace: `spec.nodeName` → value. */
@@ -60,6 +68,8 @@ export interface Strategy {
   prepareForCreate(object: ApiObject): void;
   /** Keeps what this call may not change (status on the main resource, everything else on `status`); bumps generation. */
   prepareForUpdate(object: ApiObject, old: ApiObject, subresource: string): void;
+  /** Changes an object that is deleted for the first time: finalizers and status of kinds that go in steps. `now` in RFC 3339. */
+  prepareForDelete?(object: ApiObject, now: string): void;
   validate(object: ApiObject): FieldError[];
   validateUpdate(object: ApiObject, old: ApiObject, subresource: string): FieldError[];
   /** Texts of `Warning` headers. */

@@ -8,14 +8,20 @@ export interface View {
   json(): Buffer;
 }
 
-const converted = new WeakMap<StoredObject, Map<KindInfo, { object: ApiObject; bytes?: Buffer }>>();
+interface Converted {
+  readonly object: ApiObject;
+  bytes?: Buffer;
+}
+
+/** By kind too, weakly: the kinds of custom resources come and go. */
+const converted = new WeakMap<StoredObject, WeakMap<KindInfo, Converted>>();
 
 /** The object in the version asked for. Without a conversion it is the stored one, bytes included. */
 export function viewOf(kind: KindInfo, stored: StoredObject): View {
   if (!kind.fromStorage) return { stored, object: stored.object as ApiObject, json: () => stored.json() };
-  const known = converted.get(stored) ?? new Map();
+  const known = converted.get(stored) ?? new WeakMap<KindInfo, Converted>();
   converted.set(stored, known);
-  let entry = known.get(kind) as { object: ApiObject; bytes?: Buffer } | undefined;
+  let entry = known.get(kind);
   if (!entry) {
     entry = { object: kind.fromStorage(stored.object as ApiObject) };
     known.set(kind, entry);
@@ -25,6 +31,7 @@ export function viewOf(kind: KindInfo, stored: StoredObject): View {
     stored,
     object: found.object,
     json() {
+      if (found.object === stored.object) return stored.json();
       found.bytes ??= Buffer.from(JSON.stringify(found.object));
       return found.bytes;
     },

@@ -167,6 +167,7 @@ export type DeletionStep =
 export function planDeletion(kind: KindInfo, old: ApiObject, options: DeleteOptions, now: number): DeletionStep {
   const object = deepClone<ApiObject>(old);
   const { metadata } = object;
+  if (!metadata.deletionTimestamp) kind.strategy.prepareForDelete?.(object, timeOf(now));
   const finalizers = finalizersFor(kind, metadata.finalizers ?? [], options);
   const changed = finalizers.join() !== (metadata.finalizers ?? []).join();
   if (finalizers.length > 0) metadata.finalizers = finalizers;

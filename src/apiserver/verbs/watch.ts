@@ -94,6 +94,7 @@ function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, s
     over = true;
     subscription?.[Symbol.dispose]();
     for (const timer of timers) timer.clear();
+    kind.retired?.removeEventListener("abort", end);
   };
   const end = () => {
     if (over) return;
@@ -141,6 +142,9 @@ function startWatch(call: Call, scope: Scope, wanted: Wanted, view: EventView, s
     else throw error;
     return { stop };
   }
+  if (kind.retired?.aborted) end();
+  if (over) return { stop };
+  kind.retired?.addEventListener("abort", end);
   const seconds = Number(request.query.get("timeoutSeconds") || 0);
   const timeout = seconds > 0 ? seconds * 1000 : DEFAULT_TIMEOUT * (1 + server.random.next());
   timers.push(clock.setTimer(end, timeout));

@@ -1,5 +1,12 @@
 import { createJsonPath, printValue } from "#base";
-import { type ApiObject, type Column, column, type CustomResourceColumnDefinition, defaultColumns, humanDuration } from "#kinds";
+import {
+  type ApiObject,
+  type Column,
+  column,
+  type CustomResourceColumnDefinition,
+  defaultColumns,
+  humanDuration,
+} from "#kinds";
 
 const NAME = defaultColumns[0]!;
 const AGE = "Custom resource definition column (in JSONPath format): .metadata.creationTimestamp";
@@ -8,7 +15,13 @@ const AGE = "Custom resource definition column (in JSONPath format): .metadata.c
 export function customColumns(definitions: readonly CustomResourceColumnDefinition[] | undefined): Column[] {
   const named = (definitions ?? []).map(customColumn);
   if (named.length > 0) return [NAME, ...named];
-  return [NAME, column<ApiObject>("Age", (object, now) => age(object.metadata.creationTimestamp, now), { type: "date", description: AGE })];
+  return [
+    NAME,
+    column<ApiObject>("Age", (object, now) => age(object.metadata.creationTimestamp, now), {
+      type: "date",
+      description: AGE,
+    }),
+  ];
 }
 
 function customColumn(definition: CustomResourceColumnDefinition): Column {

@@ -29,7 +29,9 @@ export interface CustomKindOptions {
 
 /** Schema of a version: where it has none, everything is kept. */
 export function schemaOfVersion(version: CustomResourceDefinitionVersion): JsonSchema {
-  return (version.schema?.openAPIV3Schema as JsonSchema | undefined) ?? { "x-kubernetes-preserve-unknown-fields": true };
+  return (
+    (version.schema?.openAPIV3Schema as JsonSchema | undefined) ?? { "x-kubernetes-preserve-unknown-fields": true }
+  );
 }
 
 /** OpenAPI name of a custom resource: the group turned around, `com.example.v1.Foo`. */
@@ -62,6 +64,7 @@ export function customKind(
     verbs: terminating ? LAST_VERBS : VERBS,
     subresources: subresourcesOf(names.kind, subresources),
     storage: { group: spec.group, resource: names.plural, version: stored.name },
+    customSchema: schema,
     schema: customSchemaName(spec.group, version.name, names.kind),
     strategy: createCustomStrategy({ namespaced: spec.scope === "Namespaced", schema, subresources }),
     columns: customColumns(version.additionalPrinterColumns),
@@ -78,7 +81,10 @@ export function customKind(
   };
 }
 
-function subresourcesOf(kind: string, subresources: CustomResourceDefinitionVersion["subresources"]): SubresourceInfo[] {
+function subresourcesOf(
+  kind: string,
+  subresources: CustomResourceDefinitionVersion["subresources"],
+): SubresourceInfo[] {
   return [
     ...(subresources?.status ? [{ name: "status", kind, verbs: SUBRESOURCE_VERBS }] : []),
     ...(subresources?.scale

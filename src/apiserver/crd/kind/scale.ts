@@ -1,4 +1,10 @@
-import { type ApiObject, type CustomResourceSubresourceScale, type FieldError, fieldError, type KindInfo } from "#kinds";
+import {
+  type ApiObject,
+  type CustomResourceSubresourceScale,
+  type FieldError,
+  fieldError,
+  type KindInfo,
+} from "#kinds";
 import { type Fields, isFields } from "../schema/json-schema.ts";
 
 const stepsOf = (path: string): string[] => path.replace(/^\./, "").split(".");
@@ -58,6 +64,19 @@ function checkReplicas(object: ApiObject, path: string): FieldError[] {
 }
 
 function wrongType(path: string, zero: unknown, value: unknown, wanted: string): FieldError {
-  const go = typeof value === "number" ? "float64" : typeof value === "boolean" ? "bool" : typeof value === "string" ? "string" : Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
-  return fieldError.invalid(path, zero, `${path} accessor error: ${String(value)} is of the type ${go}, expected ${wanted}`);
+  const go =
+    typeof value === "number"
+      ? "float64"
+      : typeof value === "boolean"
+        ? "bool"
+        : typeof value === "string"
+          ? "string"
+          : Array.isArray(value)
+            ? "[]interface {}"
+            : "map[string]interface {}";
+  return fieldError.invalid(
+    path,
+    zero,
+    `${path} accessor error: ${String(value)} is of the type ${go}, expected ${wanted}`,
+  );
 }

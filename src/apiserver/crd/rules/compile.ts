@@ -45,7 +45,8 @@ function compileRules(schema: JsonSchema, rules: readonly ValidationRule[], root
     const env = rule.optionalOldSelf ? optional : plain;
     const [program, error] = attempt(() => {
       const made = compileCel(env, rule.rule.trim());
-      if (made.type !== "bool" && made.type !== "dyn") throw new CelCompileError("cel expression must evaluate to a bool");
+      if (made.type !== "bool" && made.type !== "dyn")
+        throw new CelCompileError("cel expression must evaluate to a bool");
       return made;
     });
     const [messageProgram, messageError] = rule.messageExpression

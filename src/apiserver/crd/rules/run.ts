@@ -3,7 +3,16 @@ import { deepEqual } from "#base";
 import { type FieldError, fieldError } from "#kinds";
 import { type CelBudget, CelBudgetError, CelEvaluationError } from "../../cel/mod.ts";
 import { correlateField, correlateItems } from "../schema/correlate.ts";
-import { child, isEmbedded, isFields, itemsOf, type JsonSchema, propertyOf, type ValidationRule, valuesOf } from "../schema/json-schema.ts";
+import {
+  child,
+  isEmbedded,
+  isFields,
+  itemsOf,
+  type JsonSchema,
+  propertyOf,
+  type ValidationRule,
+  valuesOf,
+} from "../schema/json-schema.ts";
 import { type CompiledRule, type CompiledRules, rulesOf } from "./compile.ts";
 
 /** What running all rules of an object gives. */
@@ -46,7 +55,13 @@ function hasRules(schema: JsonSchema | undefined): boolean {
 }
 
 /** Runs the `x-kubernetes-validations` of an object. `old` is absent for a create. */
-export function runRules(object: unknown, schema: JsonSchema, old: unknown, budget: CelBudget, path = ""): RuleFindings {
+export function runRules(
+  object: unknown,
+  schema: JsonSchema,
+  old: unknown,
+  budget: CelBudget,
+  path = "",
+): RuleFindings {
   const findings: RuleFindings = { errors: [], warnings: [] };
   const run: Run = { budget, findings, ratchet: old !== undefined };
   try {
@@ -170,11 +185,16 @@ function fieldPath(path: string, suffix: string): string {
 }
 
 /** The text that a messageExpression gives; undefined where it gives none that can be shown. */
-function messageOf(run: Run, { messageProgram }: CompiledRule, variables: Readonly<Record<string, unknown>>): string | undefined {
+function messageOf(
+  run: Run,
+  { messageProgram }: CompiledRule,
+  variables: Readonly<Record<string, unknown>>,
+): string | undefined {
   if (!messageProgram) return undefined;
   try {
     const text = messageProgram.evaluate(variables, run.budget);
-    if (typeof text !== "string" || text.trim() === "" || /[\r\n]/.test(text.trim()) || text.length > 5 * 1024) return undefined;
+    if (typeof text !== "string" || text.trim() === "" || /[\r\n]/.test(text.trim()) || text.length > 5 * 1024)
+      return undefined;
     return text.trim();
   } catch (error) {
     if (error instanceof CelEvaluationError || error instanceof CelBudgetError) return undefined;

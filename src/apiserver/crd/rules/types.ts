@@ -1,7 +1,15 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { deepEqual } from "#base";
 import { ObjectValue, toCel } from "../../cel/mod.ts";
-import { type Fields, isEmbedded, isFields, isIntOrString, itemsOf, type JsonSchema, valuesOf } from "../schema/json-schema.ts";
+import {
+  type Fields,
+  isEmbedded,
+  isFields,
+  isIntOrString,
+  itemsOf,
+  type JsonSchema,
+  valuesOf,
+} from "../schema/json-schema.ts";
 
 /** How values of one schema look in CEL. */
 export interface CelType {
@@ -12,7 +20,9 @@ export interface CelType {
 }
 
 const RESERVED = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(" "),
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
 );
 
 /** The name by which a field is read in CEL; undefined for names that can't be. */

@@ -93,11 +93,7 @@ export function asRoot(schema: JsonSchema): JsonSchema {
 }
 
 /** Calls `visit` for a schema and all in it, with paths like `spec.properties[a].items`. */
-export function visitSchema(
-  schema: JsonSchema,
-  path: string,
-  visit: (schema: JsonSchema, path: string) => void,
-): void {
+export function visitSchema(schema: JsonSchema, path: string, visit: (schema: JsonSchema, path: string) => void): void {
   visit(schema, path);
   for (const [name, one] of Object.entries(schema.properties ?? {}))
     visitSchema(one, `${path}.properties[${name}]`, visit);

@@ -64,7 +64,11 @@ function coerceOne(object: Fields, path: string, unknown: string[]): void {
   const at = child(path, "metadata");
   if (!isFields(metadata))
     throw new WrongType(
-      fieldError.invalid(at, metadata, `json: cannot unmarshal ${jsonKind(metadata)} into Go value of type v1.ObjectMeta`),
+      fieldError.invalid(
+        at,
+        metadata,
+        `json: cannot unmarshal ${jsonKind(metadata)} into Go value of type v1.ObjectMeta`,
+      ),
     );
   const check = checkFields(metadata, META_HOLDER);
   if (check.typeErrors[0] !== undefined) throw new WrongType(fieldError.invalid(at, metadata, check.typeErrors[0]));
@@ -93,12 +97,13 @@ function jsonKind(value: unknown): string {
 /** What is wrong with the metadata of objects that are embedded (the root has been checked as every object is). */
 export function validateEmbedded(value: unknown, schema: JsonSchema | undefined, path = ""): FieldError[] {
   if (!schema) return [];
-  if (Array.isArray(value))
-    return value.flatMap((item, i) => validateEmbedded(item, itemsOf(schema), `${path}[${i}]`));
+  if (Array.isArray(value)) return value.flatMap((item, i) => validateEmbedded(item, itemsOf(schema), `${path}[${i}]`));
   if (!isFields(value)) return [];
   return [
     ...(isEmbedded(schema) ? validateOne(value, path) : []),
-    ...Object.entries(value).flatMap(([name, item]) => validateEmbedded(item, fieldOf(schema, name), child(path, name))),
+    ...Object.entries(value).flatMap(([name, item]) =>
+      validateEmbedded(item, fieldOf(schema, name), child(path, name)),
+    ),
   ];
 }
 
@@ -115,12 +120,16 @@ function validateOne(object: Fields, path: string): FieldError[] {
     else if (name === "kind") {
       const texts = isDNS1035Label(value.toLowerCase());
       if (texts.length > 0)
-        errors.push(fieldError.invalid(at, value, `may have mixed case, but should otherwise match: ${texts.join(",")}`));
+        errors.push(
+          fieldError.invalid(at, value, `may have mixed case, but should otherwise match: ${texts.join(",")}`),
+        );
     }
   }
   if (isFields(object.metadata)) {
     const metadata = { name: "fakename", ...object.metadata } as unknown as ApiObject["metadata"];
-    errors.push(...validateObjectMeta(metadata, Boolean(metadata.namespace), nameIsPathSegment, child(path, "metadata")));
+    errors.push(
+      ...validateObjectMeta(metadata, Boolean(metadata.namespace), nameIsPathSegment, child(path, "metadata")),
+    );
   }
   return errors;
 }

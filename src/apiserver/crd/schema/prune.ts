@@ -1,4 +1,14 @@
-import { asRoot, type Fields, isEmbedded, isFields, itemsOf, type JsonSchema, preserves, propertyOf, valuesOf } from "./json-schema.ts";
+import {
+  asRoot,
+  type Fields,
+  isEmbedded,
+  isFields,
+  itemsOf,
+  type JsonSchema,
+  preserves,
+  propertyOf,
+  valuesOf,
+} from "./json-schema.ts";
 
 const META = new Set(["apiVersion", "kind", "metadata"]);
 

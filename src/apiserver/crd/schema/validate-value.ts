@@ -92,11 +92,7 @@ function checkString(value: string, schema: JsonSchema, path: string): FieldErro
   const { format, type } = schema;
   if (format && isKnownFormat(type, format) && !matchesFormat(format, value))
     errors.push(
-      fieldError.typeInvalid(
-        named(path),
-        value,
-        inBody(path, `must be of type ${format.replaceAll("-", "")}: ${JSON.stringify(value)}`),
-      ),
+      fieldError.typeInvalid(named(path), value, inBody(path, `must be of type ${format}: ${JSON.stringify(value)}`)),
     );
   return errors;
 }

@@ -1,0 +1,2 @@
+export { type CustomResources, type CustomResourcesDeps, startCustomResources } from "./registrar.ts";
+export { createCustomSchemas } from "./openapi.ts";
