@@ -31,8 +31,6 @@ const files: FileAccess = {
 
 /** The machine that this process runs on. */
 export function nodeEnvironment(): Environment {
-  // a reader that has seen enough (`| head`) is no fault
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   return {
     env: process.env,
     platform: process.platform,

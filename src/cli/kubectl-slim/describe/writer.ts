@@ -28,7 +28,8 @@ export class DescribeWriter {
     return this.#text;
   }
   toString(): string {
-    return this.#done + alignTabs(this.#text, DESCRIBE_TABS);
+    // what a terminal would obey is shown instead
+    return (this.#done + alignTabs(this.#text, DESCRIBE_TABS)).replaceAll("\x1b", "^[").replaceAll("\r", "\\r");
   }
 }
 

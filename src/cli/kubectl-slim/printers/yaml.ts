@@ -156,7 +156,7 @@ const hex = (code: number, width: number) => code.toString(16).toUpperCase().pad
 
 const WIDTH = 80;
 
-/** A space behind the 80th column becomes a line break; in double quotes a backslash holds the line together. */
+/** A space behind the 80th column becomes a line break; in double quotes a backslash keeps a second space. */
 function folded(text: string, style: Style, from: number, indent: number): string {
   let column = from;
   let out = "";
@@ -172,7 +172,7 @@ function folded(text: string, style: Style, from: number, indent: number): strin
       i < last - (style === "plain" ? -1 : 0) &&
       (style === "double" || text[i + 1] !== " ")
     ) {
-      out += `${style === "double" ? "\\" : ""}\n${" ".repeat(indent)}`;
+      out += `\n${" ".repeat(indent)}`;
       column = indent;
       if (style === "double" && text[i + 1] === " ") {
         out += "\\";
