@@ -86,11 +86,12 @@ trial("a privileged container sees the host's devices and can mount", async (t) 
 
 trial("start errors name what could not be run", async (t) => {
   const sandbox = await t.sandbox();
-  for (const [command, message] of [
+  for (const [command, cause] of [
     [["/no/such"], 'exec: "/no/such": stat /no/such: no such file or directory'],
     [["nosuch", "arg"], 'exec: "nosuch": executable file not found in $PATH'],
     [["/etc/passwd"], 'exec: "/etc/passwd": permission denied'],
   ] as const) {
+    const message = `OCI runtime create failed: unable to start container process: ${cause}`;
     const id = await t.create(sandbox, command);
     await assert.rejects(
       t.engine.startContainer(id),

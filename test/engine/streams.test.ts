@@ -77,7 +77,10 @@ trial("execSync: output is cut, a background process does not hold it, an unknow
   await assert.rejects(
     t.engine.execSync(id, { command: ["nosuch"], timeoutMs: 10_000 }),
     (error) =>
-      isEngineError(error, "start-failed") && error.message === 'exec: "nosuch": executable file not found in $PATH',
+      isEngineError(error, "start-failed") &&
+      /^failed to start exec "[0-9a-f]{64}": OCI runtime exec failed: exec failed: unable to start container process: exec: "nosuch": executable file not found in \$PATH$/.test(
+        error.message,
+      ),
   );
 });
 

@@ -12,7 +12,7 @@ import { mountHolder } from "./mounts.ts";
 import type { SpecInput } from "./oci/spec.ts";
 import type { ContainerRecord, SandboxRecord } from "./records.ts";
 import { startCreated } from "./runtime.ts";
-import { startMessage } from "./start-error.ts";
+import { runtimeMessage, startMessage } from "./start-error.ts";
 import { sha256Hex } from "./sys/digest.ts";
 import { identify, isAlive, signalNumber, signalProcess } from "./sys/process.ts";
 
@@ -102,7 +102,8 @@ export async function startContainer(context: Context, record: ContainerRecord):
   try {
     await context.gate.run(() => launch(context, record));
   } catch (error) {
-    const message = startMessage(messageOf(error), commandOfRecord(context, record));
+    const said = startMessage(messageOf(error), commandOfRecord(context, record));
+    const message = `OCI runtime create failed: ${runtimeMessage(said)}`;
     await removeRuntimeState(context, record);
     const at = context.clock.now();
     context.containers.change(id, {

@@ -1,6 +1,6 @@
 import { closeSync, constants, existsSync, readFileSync, realpathSync } from "node:fs";
-import { isAbsolute, join, normalize } from "node:path";
-import { messageOf } from "#base";
+import { dirname, isAbsolute, join, normalize } from "node:path";
+import { hasCode, messageOf } from "#base";
 import { EngineError } from "../errors.ts";
 import type { ContainerConfig, Mount } from "../port.ts";
 import type { Context } from "./context.ts";
@@ -41,8 +41,25 @@ export async function mountsFor(context: Context, request: MountRequest): Promis
     asked.push(await volumeMount(context, request.id, mount, index));
   if (request.isPause) return ours.slice(3); // its root has no /etc
   const mine = [...ours, ...(await imageVolumes(context, request))];
+  for (const { destination } of asked) makeParent(context, request.rootfs, destination, asked);
   const taken = new Set(asked.map((mount) => mount.destination));
   return [...mine.filter((mount) => !taken.has(mount.destination)), ...asked];
+}
+
+/** What leads to a mount is made here, with the usual mode, where the image has it not; runtimes differ in the mode that they give. */
+function makeParent(context: Context, rootfs: string, destination: string, mounts: readonly OCIMount[]): void {
+  const parent = dirname(destination);
+  if (
+    parent === "/" ||
+    mounts.some((mount) => parent === mount.destination || parent.startsWith(`${mount.destination}/`))
+  )
+    return;
+  try {
+    makeDirectoryInRoot(context.libc, rootfs, parent);
+  } catch (error) {
+    // A file or a loop of links is in the way: the runtime says so when it mounts.
+    if (!hasCode(error, "ENOTDIR", "EEXIST", "ELOOP", "EXDEV", "ENXIO")) throw error;
+  }
 }
 
 /** A path that the image declares as a volume stays writable when the root is read-only; it holds what the image has there. */

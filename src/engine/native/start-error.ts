@@ -21,6 +21,10 @@ export function startMessage(raw: string, command: readonly string[]): string {
   return text;
 }
 
+/** A message about a process, as it reads within the answer of a runtime. */
+export const runtimeMessage = (message: string): string =>
+  message.startsWith("exec") ? `unable to start container process: ${message}` : message;
+
 /** The last message of a log in crun's or runc's form, without its time and level. */
 function clean(raw: string): string {
   const lines = raw

@@ -199,7 +199,7 @@ describe("exec(), attach(), portForward()", () => {
     await assert.rejects(b.connector.exec(REF, "c", options), {
       reason: "InternalError",
       message:
-        'Internal error occurred: error executing command in container: failed to exec in container: exec: "nosuch": executable file not found in $PATH',
+        'Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: exec: "nosuch": executable file not found in $PATH',
     });
   });
   it("tell why a port cannot be reached", async (t) => {

@@ -128,8 +128,13 @@ function readOptions(
 }
 
 async function startExec(engine: Engine, id: string, options: ExecOptions): Promise<ExecSession> {
+  // The node's answer is an error of its own, which the API server wraps once more.
   const failed = (error: unknown) =>
-    internalError(new Error(`error executing command in container: failed to exec in container: ${messageOf(error)}`));
+    internalError(
+      new Error(
+        `Internal error occurred: error executing command in container: failed to exec in container: ${messageOf(error)}`,
+      ),
+    );
   try {
     const session = await engine.exec(id, options);
     return { ...session, done: withError(session.done, failed) };

@@ -51,6 +51,7 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /** Parts of /proc and /sys that tell of, or reach into, the host; as Docker and containerd choose. */
 const MASKED_PATHS = [
   "/proc/asound",
+  "/proc/interrupts",
   "/proc/acpi",
   "/proc/kcore",
   "/proc/keys",

@@ -1,18 +1,21 @@
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket } from "node:net";
-import type { Duplex, Readable } from "node:stream";
-import { hasCode } from "#base";
+import { type Duplex, PassThrough, type Readable } from "node:stream";
+import { hasCode, type Timer } from "#base";
 import { EngineError } from "../../errors.ts";
 import type { EngineExecOptions, EngineSession, ExecResult } from "../../port.ts";
 import type { Context } from "../context.ts";
 import type { ContainerRecord } from "../records.ts";
-import { startMessage } from "../start-error.ts";
+import { runtimeMessage, startMessage } from "../start-error.ts";
 import { readIfThere } from "../sys/files.ts";
 import { processTree } from "../sys/process.ts";
 import { execWithTerminal } from "./pty.ts";
 
 const DEFAULT_MAX_OUTPUT = 16 << 10;
+/** How often it is looked whether a process that has written has been started. */
+const START_LOOK = 5;
 
 /**
  * A process to be run in a container by the runtime, with the container's own namespaces, cgroup and filter, and as what the
@@ -95,10 +98,11 @@ export async function exec(
     killExec(child.pid, run.pidFile);
   };
   options.signal?.addEventListener("abort", close, { once: true });
-  const errors = stderr ? firstBytes(stderr) : () => "";
+  const errors = stderr && ownOutput(context, stderr, run.pidFile);
   const done = Promise.all([child.exited, stdout && finished(stdout), stderr && finished(stderr)]).then(
     ([exitCode]) => {
-      const failure = closed ? undefined : startFailure(context, record, run, exitCode, errors());
+      const failure = closed ? undefined : startFailure(context, record, run, exitCode, errors?.held() ?? "");
+      errors?.finish({ drop: failure !== undefined });
       if (failure) throw failure;
       return { exitCode };
     },
@@ -111,7 +115,7 @@ export async function exec(
       removeExecFiles(run);
     });
   stdin?.on("error", () => {}); // the process ended without reading all of it
-  return { stdin, stdout, stderr, resize() {}, done, close };
+  return { stdin, stdout, stderr: errors?.stream ?? null, resize() {}, done, close };
 }
 
 /** The stream's end, however it comes. */
@@ -169,21 +173,56 @@ export function startFailure(
   if (code === 0 || code === null || existsSync(run.pidFile)) return undefined;
   if (context.containers.all.get(record.id)?.state !== "running")
     return new EngineError("not-running", `container ${record.id} is not running`);
-  return new EngineError("start-failed", startMessage(output, run.command));
+  const id = createHash("sha256").update(run.processFile).digest("hex");
+  return new EngineError(
+    "start-failed",
+    `failed to start exec "${id}": OCI runtime exec failed: exec failed: ${runtimeMessage(startMessage(output, run.command))}`,
+  );
 }
 
-/** The beginning of a stream that others read too. */
-function firstBytes(stream: Readable): () => string {
-  let seen = "";
-  const listen = (chunk: Buffer) => {
-    if (seen.length < 4096) seen += chunk.toString("utf8");
+/**
+ * What the process itself writes: before the runtime has started it, the runtime speaks on the same pipe, and what it says is the reason of a
+ * failure and no output.
+ */
+function ownOutput(
+  context: Context,
+  source: Readable,
+  pidFile: string,
+): { stream: Readable; held(): string; finish(how: { drop: boolean }): void } {
+  const stream = new PassThrough();
+  const held: Buffer[] = [];
+  let passing = false;
+  let timer: Timer | undefined;
+  const pass = () => {
+    if (passing) return;
+    passing = true;
+    timer?.clear();
+    source.off("data", hold);
+    for (const chunk of held) stream.write(chunk);
+    source.pipe(stream);
   };
-  const push = stream.push.bind(stream);
-  stream.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
-    if (chunk) listen(chunk);
-    return push(chunk, encoding);
+  const look = () => {
+    if (existsSync(pidFile)) pass();
+    else timer = context.clock.setTimer(look, START_LOOK);
   };
-  return () => seen;
+  const hold = (chunk: Buffer) => {
+    held.push(chunk);
+    if (held.length === 1) look();
+    else if (existsSync(pidFile)) pass();
+  };
+  source.on("data", hold);
+  source.on("error", () => stream.end());
+  return {
+    stream,
+    held: () => (passing ? "" : Buffer.concat(held).toString("utf8")),
+    finish({ drop }) {
+      timer?.clear();
+      if (passing) return;
+      passing = true;
+      if (!drop) for (const chunk of held) stream.write(chunk);
+      stream.end();
+    },
+  };
 }
 
 /**
