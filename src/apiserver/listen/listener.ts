@@ -1,14 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, lstatSync, unlinkSync } from "node:fs";
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  STATUS_CODES,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, CodedError, hasCode, type Logger, messageOf } from "#base";
@@ -27,6 +19,10 @@ import { createInFlight, DEFAULT_LIMITS, type InFlight, type InFlightLimits } fr
 import { type Peer, peerOf, vouch } from "./peer.ts";
 import { IncomingApiRequest, isLongRunning, parseDuration, parseTarget, readBody } from "./request.ts";
 import { errorResponse, sendResponse } from "./respond.ts";
+
+// imported, node:http would load all of undici for the sake of three exports
+const { createServer: createHttpServer, STATUS_CODES } = process.getBuiltinModule("node:http");
+const { createServer: createHttpsServer } = process.getBuiltinModule("node:https");
 
 /** What a connection and the headers of a request say about who asks. */
 export interface Credentials {

@@ -1,5 +1,4 @@
-import http from "node:http";
-import https from "node:https";
+import type * as Http from "node:http";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
@@ -7,6 +6,10 @@ import { gunzip, inflate } from "node:zlib";
 import { type ApiResponse, badRequest, failure, notFound, type Pod, resources, type Service } from "#kinds";
 import type { Call } from "../pipeline/call.ts";
 import { rewriteHtml, rewriteLink } from "./proxy-rewrite.ts";
+
+// imported, node:http would load all of undici
+const http = process.getBuiltinModule("node:http");
+const https = process.getBuiltinModule("node:https");
 
 /** `nodes|pods|services/<name>/proxy/<path>`: the request goes on to the node's agent, the pod or one of the service's pods. */
 export async function proxy(call: Call): Promise<ApiResponse> {
@@ -106,7 +109,7 @@ function forward(call: Call, target: Target, path: string): Promise<ApiResponse>
         port: target.port,
         method: request.method,
         path: encodeURI(path) + query,
-        headers: headers as http.OutgoingHttpHeaders,
+        headers: headers as Http.OutgoingHttpHeaders,
         agent: false,
         timeout: 30_000,
         ...(target.scheme === "https" ? { rejectUnauthorized: false } : {}),
@@ -128,7 +131,7 @@ async function answerOf(
   { request }: Call,
   { host, port }: Target,
   path: string,
-  response: http.IncomingMessage,
+  response: Http.IncomingMessage,
 ): Promise<ApiResponse> {
   const kept = Object.entries(response.headers).filter(
     ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && name !== "content-type",

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as tlsConnect } from "node:tls";
@@ -6,6 +6,9 @@ import type { DeepReadonly } from "#base";
 import type { HTTPGetAction } from "#kinds";
 import { type Dial, dialFailure, hostPort, isTimeout } from "./dial.ts";
 import { failure, MAX_ANSWER, type Outcome, success } from "./outcome.ts";
+
+// imported, node:http would load all of undici
+const { request } = process.getBuiltinModule("node:http");
 
 const MAX_REDIRECTS = 10;
 

@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { lstat, mkdir, readdir, readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { extract, pack, type Pack } from "tar-stream";
+import type { Pack } from "tar-stream";
 import type { ExecSession } from "#kinds";
 import { type CommandSpec, type Context, flag } from "../context.ts";
 import type { Environment } from "../environment.ts";
@@ -68,6 +68,7 @@ async function upload(context: Context, source: string, to: Spec): Promise<void>
   const target = await targetIn(context, to, path.basename(source));
   const at = target.lastIndexOf("/");
   const [directory, name] = [target.slice(0, at) || (at === 0 ? "/" : "."), target.slice(at + 1)];
+  const { pack } = await import("tar-stream");
   const archive = pack();
   const flags = context.flags.bool("no-preserve") ? ["--no-same-permissions", "--no-same-owner"] : [];
   const session = await run(
@@ -124,6 +125,7 @@ async function download(context: Context, from: Spec, to: string): Promise<void>
   const session = await run(context, from, ["tar", "cf", "-", from.path], false);
   const errors = textOf(session.stderr);
   const prefix = from.path.replace(/^\/+/, "").replace(/\/+$/, "");
+  const { extract } = await import("tar-stream");
   const unpacking = extract();
   const unpacked = pipeline(session.stdout!, unpacking);
   for await (const entry of unpacking) {
