@@ -34,6 +34,21 @@ import {
   validateSecret,
   validateSecretUpdate,
 } from "./core/validate-config.ts";
+import {
+  endpointSliceWarnings,
+  prepareEndpointSlice,
+  validateEndpointSlice,
+  validateEndpointSliceUpdate,
+  validateEndpoints,
+} from "./core/validate-endpoints.ts";
+import { validateLimitRange, validateResourceQuota, validateResourceQuotaUpdate } from "./core/validate-limits.ts";
+import {
+  persistentVolumeWarnings,
+  validatePersistentVolume,
+  validatePersistentVolumeClaim,
+  validatePersistentVolumeClaimUpdate,
+  validatePersistentVolumeUpdate,
+} from "./core/validate-persistent-volumes.ts";
 import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
@@ -43,8 +58,14 @@ import type {
   CronJob,
   DaemonSet,
   Deployment,
+  Endpoints,
+  EndpointSlice,
   Event,
   IPAddress,
+  LimitRange,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  ResourceQuota,
   Job,
   MutatingAdmissionPolicyBinding,
   Namespace,
@@ -84,8 +105,9 @@ const core: Record<string, KindRules> = {
     validate: validateConfigMap,
     validateUpdate: validateConfigMapUpdate,
   }),
-  "/Endpoints": rules({
+  "/Endpoints": rules<Endpoints>({
     columns: coreColumns.endpointsColumns,
+    validate: validateEndpoints,
     defaults: coreDefaults.setEndpointsDefaults,
     allowCreateOnUpdate: true,
   }),
@@ -94,7 +116,11 @@ const core: Record<string, KindRules> = {
     allowCreateOnUpdate: true,
     selectableFields: eventFields,
   }),
-  "/LimitRange": rules({ defaults: coreDefaults.setLimitRangeDefaults, allowCreateOnUpdate: true }),
+  "/LimitRange": rules<LimitRange>({
+    validate: validateLimitRange,
+    defaults: coreDefaults.setLimitRangeDefaults,
+    allowCreateOnUpdate: true,
+  }),
   "/Namespace": rules<Namespace>({
     columns: coreColumns.namespaceColumns,
     defaults: coreDefaults.setNamespaceDefaults,
@@ -111,12 +137,17 @@ const core: Record<string, KindRules> = {
     prepareForUpdate: corePrepare.prepareNode,
     selectableFields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable ?? false) }),
   }),
-  "/PersistentVolume": rules({
+  "/PersistentVolume": rules<PersistentVolume>({
+    validate: validatePersistentVolume,
+    validateUpdate: validatePersistentVolumeUpdate,
+    warnings: persistentVolumeWarnings,
     columns: coreColumns.persistentVolumeColumns,
     defaults: coreDefaults.setPersistentVolumeDefaults,
     prepareForCreate: corePrepare.preparePersistentVolume,
   }),
-  "/PersistentVolumeClaim": rules({
+  "/PersistentVolumeClaim": rules<PersistentVolumeClaim>({
+    validate: validatePersistentVolumeClaim,
+    validateUpdate: validatePersistentVolumeClaimUpdate,
     columns: coreColumns.persistentVolumeClaimColumns,
     defaults: coreDefaults.setPersistentVolumeClaimDefaults,
     prepareForCreate: corePrepare.preparePersistentVolumeClaim,
@@ -145,7 +176,11 @@ const core: Record<string, KindRules> = {
     defaultDeletionPropagation: "Orphan",
     selectableFields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
   }),
-  "/ResourceQuota": { columns: coreColumns.resourceQuotaColumns },
+  "/ResourceQuota": rules<ResourceQuota>({
+    columns: coreColumns.resourceQuotaColumns,
+    validate: validateResourceQuota,
+    validateUpdate: validateResourceQuotaUpdate,
+  }),
   "/Secret": rules<Secret>({
     columns: coreColumns.secretColumns,
     defaults: coreDefaults.setSecretDefaults,
@@ -254,7 +289,11 @@ const workloads: Record<string, KindRules> = {
 };
 
 const network: Record<string, KindRules> = {
-  "discovery.k8s.io/EndpointSlice": rules({
+  "discovery.k8s.io/EndpointSlice": rules<EndpointSlice>({
+    prepareForCreate: prepareEndpointSlice,
+    validate: validateEndpointSlice,
+    validateUpdate: validateEndpointSliceUpdate,
+    warnings: endpointSliceWarnings,
     columns: columns.endpointSliceColumns,
     defaults: defaults.setEndpointSliceDefaults,
     generation,

@@ -72,7 +72,7 @@ export const NODE = "node-1";
 export async function createHarness(options: FakeEngineOptions & { start?: boolean } = {}): Promise<Harness> {
   const clock = createFakeClock();
   const random = createSeededRandom(7);
-  const logger = process.env["DEBUG"]
+  const logger = process.env.DEBUG
     ? createLogger((line) => console.error(line), { level: "debug", now: clock.now })
     : silentLogger;
   const store = createMemoryStore();

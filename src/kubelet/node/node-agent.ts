@@ -278,7 +278,7 @@ async function nodeStatus(
 }
 
 function allocatableOf(capacity: Readonly<Record<string, string>>): Record<string, string> {
-  const memory = Math.max(0, wholeValue(capacity["memory"]) - MEMORY_RESERVE);
+  const memory = Math.max(0, wholeValue(capacity.memory) - MEMORY_RESERVE);
   const disk = Math.floor(wholeValue(capacity["ephemeral-storage"]) * 0.9);
   return {
     ...capacity,

@@ -43,7 +43,8 @@ export function validateResourceName(name: string, path: string): FieldError[] {
   return [];
 }
 
-function validateContainerResourceName(name: string, path: string): FieldError[] {
+/** Also of LimitRanges. */
+export function validateContainerResourceName(name: string, path: string): FieldError[] {
   const errors = validateResourceName(name, path);
   if (!name.includes("/")) {
     if (!COMPUTE.has(name) && !isHugePage(name)) {
