@@ -1,4 +1,4 @@
-import type { Clock, DeepReadonly } from "#base";
+import { type Clock, type DeepReadonly, messageOf } from "#base";
 import type { Engine } from "#engine";
 import type { Probe } from "#kinds";
 import { goDuration } from "../duration.ts";
@@ -87,7 +87,11 @@ async function probeExec(
     if (result.exitCode === 0) return success;
     return failure((result.stdout + result.stderr).slice(0, MAX_ANSWER));
   } catch (error) {
-    return { result: "error", output: error instanceof Error ? error.message : String(error) };
+    // Clients know this text: a node's runtime is asked over CRI.
+    return {
+      result: "error",
+      output: `rpc error: code = Unknown desc = failed to exec in container: ${messageOf(error)}`,
+    };
   }
 }
 
