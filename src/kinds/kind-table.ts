@@ -24,6 +24,7 @@ interface Extras {
   categories?: readonly string[];
   verbs?: readonly string[];
   subresources?: readonly Subresource[];
+  deprecation?: string;
 }
 
 const ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -60,9 +61,16 @@ const cluster = (apiVersion: string, resource: string, kind: string, extras: Ext
  */
 export const kindTable: readonly KindRow[] = [
   namespaced("v1", "bindings", "Binding", { verbs: ["create"] }),
-  cluster("v1", "componentstatuses", "ComponentStatus", { shortNames: ["cs"], verbs: ["get", "list"] }),
+  cluster("v1", "componentstatuses", "ComponentStatus", {
+    shortNames: ["cs"],
+    verbs: ["get", "list"],
+    deprecation: "v1 ComponentStatus is deprecated in v1.19+",
+  }),
   namespaced("v1", "configmaps", "ConfigMap", { shortNames: ["cm"] }),
-  namespaced("v1", "endpoints", "Endpoints", { shortNames: ["ep"] }),
+  namespaced("v1", "endpoints", "Endpoints", {
+    shortNames: ["ep"],
+    deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+  }),
   namespaced("v1", "events", "Event", { shortNames: ["ev"] }),
   namespaced("v1", "limitranges", "LimitRange", { shortNames: ["limits"] }),
   cluster("v1", "namespaces", "Namespace", {

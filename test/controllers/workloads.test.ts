@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deepClone } from "#base";
 import { type Deployment, type Pod, resources, type StatefulSet } from "#kinds";
-import { nodeNamed, startPlane, type TestPlane } from "../support/control-plane.ts";
+import { addNode, nodeNamed, startPlane, type TestPlane } from "../support/control-plane.ts";
 
 const at = { namespace: "default" };
 const template = (app: string, image = "one") => ({
@@ -147,13 +146,7 @@ test("DaemonSet: a pod on each node that suits, also on new ones; rolling update
   });
   const get = () => client.get(resources.daemonSets, "agent", at);
   await until("two are ready", async () => (await get()).status?.numberReady === 2);
-  await client.create(resources.nodes, nodeNamed("d"));
-  const made = await client.get(resources.nodes, "d");
-  await client.update(
-    resources.nodes,
-    { ...deepClone(made as never as ReturnType<typeof nodeNamed>), status: nodeNamed("d").status! },
-    { subresource: "status" },
-  );
+  await addNode(client, nodeNamed("d"));
   await until("three are ready", async () => (await get()).status?.numberReady === 3);
   assert.deepEqual((await podsOf(plane)).map((pod) => pod.spec.nodeName).sort(), ["a", "b", "d"]);
   await client.patch(

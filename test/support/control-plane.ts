@@ -29,6 +29,15 @@ export interface TestPlaneOptions extends ControllersOptions {
   logger?: Logger;
 }
 
+/** A node that pods can go to at once: a new one has a taint until a controller, which not every test runs, finds it ready. */
+export async function addNode(client: Client, node: Node): Promise<void> {
+  await client.create(resources.nodes, node);
+  const body = { spec: { taints: node.spec.taints ?? null } };
+  const made = await client.patch(resources.nodes, node.metadata.name, { type: "merge", body });
+  const { status } = node;
+  await client.update(resources.nodes, { ...(made as Node), ...(status ? { status } : {}) }, { subresource: "status" });
+}
+
 /** The real API server on a memory store with scheduler and controllers, and nodes that only report. */
 export async function startPlane(options: TestPlaneOptions = {}): Promise<TestPlane> {
   const deps = {
@@ -59,15 +68,7 @@ export async function startPlane(options: TestPlaneOptions = {}): Promise<TestPl
     await client.create(resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} });
   }
   await reconcilePolicy(client, plane.reader);
-  for (const node of options.nodes ?? [nodeNamed("n1")]) {
-    const { status } = node;
-    const made = await client.create(resources.nodes, node);
-    await client.update(
-      resources.nodes,
-      { ...(made as Node), ...(status ? { status } : {}) },
-      { subresource: "status" },
-    );
-  }
+  for (const node of options.nodes ?? [nodeNamed("n1")]) await addNode(client, node);
   fakeNodes(client, informers, options.fate);
   const acting = (acts: Client) => ({
     client: acts,
