@@ -24,15 +24,17 @@ export class CelEvaluationError extends Error {
 
 /** Reads and checks an expression in an environment. @throws CelCompileError */
 export function compileCel(env: Environment, source: string): CelProgram {
+  const isFunction = (name: string) => env.getDefinitions().functions.some((one) => one.name === name);
   let parsed: ReturnType<Environment["parse"]>;
   try {
     parsed = env.parse(source);
   } catch (error) {
-    throw new CelCompileError(compileErrorText(source, error), { cause: error });
+    throw new CelCompileError(compileErrorText(source, error, isFunction), { cause: error });
   }
   linearMatches(parsed.ast);
   const checked = parsed.check();
-  if (!checked.valid) throw new CelCompileError(compileErrorText(source, checked.error), { cause: checked.error });
+  if (!checked.valid)
+    throw new CelCompileError(compileErrorText(source, checked.error, isFunction), { cause: checked.error });
   const run = meter(parsed);
   return {
     type: checked.type ?? "dyn",

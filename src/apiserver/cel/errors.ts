@@ -7,17 +7,30 @@ interface Located {
 
 const OPERATORS: Readonly<Record<string, string>> = { in: "@in" };
 
-/** A compilation error in the form of cel-go: position, what is wrong, the line with a mark under it. */
-export function compileErrorText(source: string, error: unknown): string {
+/**
+ * A compilation error in the form of cel-go: position, what is wrong, the line with a mark under it. `isFunction` tells names
+ * that are known, though not with such arguments.
+ */
+export function compileErrorText(source: string, error: unknown, isFunction: (name: string) => boolean): string {
   const { code = "", summary, message, range } = error as Located;
-  const [text, offset] = describe(source, code, summary ?? message.split("\n")[0]!, range?.start ?? 0, range?.end ?? 0);
+  const [text, offset] = describe(source, code, summary ?? message.split("\n")[0]!, {
+    start: range?.start ?? 0,
+    end: range?.end ?? 0,
+    isFunction,
+  });
   const before = source.slice(0, offset).split("\n");
   const line = source.split("\n")[before.length - 1] ?? "";
   const column = [...before.at(-1)!].length;
   return `compilation failed: ERROR: <input>:${before.length}:${column + 1}: ${text}\n | ${line}\n | ${".".repeat(column)}^`;
 }
 
-function describe(source: string, code: string, summary: string, start: number, end: number): [string, number] {
+interface Place {
+  readonly start: number;
+  readonly end: number;
+  readonly isFunction: (name: string) => boolean;
+}
+
+function describe(source: string, code: string, summary: string, { start, end, isFunction }: Place): [string, number] {
   switch (code) {
     case "unknown_variable":
       return [`undeclared reference to '${summary.replace("Unknown variable: ", "")}' (in container '')`, start];
@@ -28,6 +41,8 @@ function describe(source: string, code: string, summary: string, start: number, 
     case "no_matching_overload": {
       const [, receiver, name, args] = /'(?:(.*)\.)?([^.(]+)\((.*)\)'$/.exec(summary) ?? [];
       const at = source.indexOf("(", source.indexOf(name ?? "", start));
+      if (name && !isFunction(name))
+        return [`undeclared reference to '${name}' (in container '')`, Math.max(at, start)];
       return [
         `found no matching overload for '${name}' applied to '${receiver ? `${receiver}.` : ""}(${args})'`,
         Math.max(at, start),

@@ -1,6 +1,7 @@
 import { deepClone } from "#base";
 import type { ApiObject, CustomResourceDefinition, FieldError, Strategy } from "#kinds";
 import { withCondition } from "../conditions.ts";
+import { cleanSchema } from "../schema/clean.ts";
 import { isKnownFormat } from "../schema/formats.ts";
 import { type JsonSchema, visitSchema } from "../schema/json-schema.ts";
 import { validateDefinition, validateDefinitionUpdate } from "./validate.ts";
@@ -11,6 +12,11 @@ const definition = (object: ApiObject): CustomResourceDefinition => object as un
 export function definitionStrategy(base: Strategy): Strategy {
   return {
     ...base,
+    setDefaults(object) {
+      base.setDefaults(object);
+      for (const { schema } of definition(object).spec.versions)
+        if (schema?.openAPIV3Schema) cleanSchema(schema.openAPIV3Schema as JsonSchema);
+    },
     prepareForCreate(object) {
       base.prepareForCreate(object);
       const { storedVersions = [] } = definition(object).status ?? {};
