@@ -58,15 +58,23 @@ function waitingCause(view: View, reason: string, message: string): Cause | unde
       if (isCommandFault(message)) return commandFault(view, message, shown);
       return cause(view, "container-config", `${what} of ${name(pod)} can't be created: ${message}`, shown);
     case "PostStartHookError":
-      return cause(view, "hook-failed", `the postStart hook of ${what} of ${name(pod)} fails: ${message}`, shown);
+      return cause(
+        view,
+        "hook-failed",
+        `the postStart hook of ${what} of ${name(pod)} fails: ${hookReason(message)}`,
+        shown,
+      );
     case "CrashLoopBackOff": {
       const ended = status.lastState?.terminated;
-      return killedByProbe(view) ?? (ended ? endedCause(view, ended, true) : undefined);
+      return killedByProbe(view) ?? killedByHook(view) ?? (ended ? endedCause(view, ended, true) : undefined);
     }
     default:
       return undefined;
   }
 }
+
+/** `Exec lifecycle hook ([false]) for … failed - error: command 'false' exited with 1: , message: ""` */
+const hookReason = (message: string) => /failed - error: (.*?):? ?, message:/.exec(message)?.[1] ?? message;
 
 /** `kind "x" not found`, `couldn't find key k in ConfigMap ns/x`, `references non-existent … key` */
 const MISSING = [
@@ -91,7 +99,8 @@ function configCause(view: View, message: string, shown: readonly string[]): Cau
       `${where} needs the key "${key[1]}" of the ${key[2]} ${key[3]}, which it does not have`,
       shown,
     );
-  return cause(view, "container-config", `${where} can't be configured: ${message}`, shown);
+  const why = message.replace(/ \(pod: "[^"]*", container: [^)]*\)$/, "");
+  return cause(view, "container-config", `${where} can't be configured: ${why}`, shown);
 }
 
 function imageCause(view: View, reason: string, waiting: string): Cause {
@@ -126,9 +135,18 @@ function imageCause(view: View, reason: string, waiting: string): Cause {
   return cause(view, "image", `the image "${image}" of ${where} can't be pulled: ${reasonOfPull(why)}`, shown, "maybe");
 }
 
-const reasonOfPull = (why: string) =>
-  why.replace(/^Back-off pulling image "[^"]*":?\s*/, "").replace(/^Failed to pull image "[^"]*":\s*/, "") ||
-  "the registry gave no reason";
+/** What every layer on the way puts before the reason itself. */
+const WRAPPING =
+  /^(Back-off pulling image "[^"]*"|ErrImagePull|failed to pull( and unpack)? image "[^"]*"|failed to resolve reference "[^"]*"|(rpc error: code = \w+ desc = )|Error parsing image name "[^"]*"|Error response from daemon)(: ?|$)/i;
+
+function reasonOfPull(why: string): string {
+  let reason = why;
+  for (let before = ""; before !== reason; ) {
+    before = reason;
+    reason = reason.replace(WRAPPING, "");
+  }
+  return reason || "the registry gave no reason";
+}
 
 const isCommandFault = (message: string) =>
   /executable file not found|no such file or directory|permission denied|exec format error|not a directory|is a directory/i.test(
@@ -222,6 +240,15 @@ function killedByProbe(view: View): Cause | undefined {
     `the ${kind} probe of ${what} of ${name(pod)} fails, so that it is killed and restarted: ${why}`,
     shown,
   );
+}
+
+/** A container whose postStart hook fails is killed: that is not its own fault. */
+function killedByHook(view: View): Cause | undefined {
+  const failed = podEvents(view).findLast(({ reason }) => reason === "FailedPostStartHook");
+  if (!failed) return undefined;
+  const why = hookReason(oneLine(failed.message ?? "")).replace(/^PostStartHook failed$/, "it ended with an error");
+  const sentence = `the postStart hook of ${view.what} of ${name(view.pod)} fails, so that it is killed and restarted: ${why}`;
+  return cause(view, "hook-failed", sentence, [eventLine(failed)]);
 }
 
 function notReady(view: View): Cause | undefined {

@@ -154,13 +154,44 @@ const cases: readonly [what: string, evidence: Evidence, code: CauseCode, senten
             ready: false,
             restartCount: 1,
             image: "app:1",
-            state: { waiting: { reason: "PostStartHookError", message: "command 'x' exited with 1" } },
+            state: {
+              waiting: {
+                reason: "PostStartHookError",
+                message: `Exec lifecycle hook ([x]) for Container "c" in Pod "p_default(1)" failed - error: command 'x' exited with 1: , message: ""`,
+              },
+            },
           },
         ],
       }),
     ),
     "hook-failed",
     /^the postStart hook of container "c" of pod "p" fails: command 'x' exited with 1$/,
+  ],
+  [
+    "a postStart hook, between two tries",
+    evidence(
+      pod({
+        containerStatuses: [
+          {
+            name: "c",
+            ready: false,
+            restartCount: 2,
+            image: "app:1",
+            state: { waiting: { reason: "CrashLoopBackOff" } },
+            lastState: { terminated: { exitCode: 137, reason: "Error" } },
+          },
+        ],
+      }),
+      {
+        events: [
+          event("Pod", "p", "FailedPostStartHook", "PostStartHook failed", {
+            involvedObject: { kind: "Pod", name: "p", fieldPath: "spec.containers{c}" },
+          }),
+        ],
+      },
+    ),
+    "hook-failed",
+    /^the postStart hook of container "c" of pod "p" fails, so that it is killed and restarted: it ended with an error$/,
   ],
   [
     "runAsNonRoot",
@@ -175,7 +206,7 @@ const cases: readonly [what: string, evidence: Evidence, code: CauseCode, senten
             state: {
               waiting: {
                 reason: "CreateContainerConfigError",
-                message: "container has runAsNonRoot and image will run as root",
+                message: `container has runAsNonRoot and image will run as root (pod: "p_default(1)", container: c)`,
               },
             },
           },
