@@ -166,6 +166,19 @@ test("termination messages: the file, cut at 4096 bytes; the log only on error a
   }
 });
 
+test("termination messages of many containers share 12 KiB", async () => {
+  await using node = await createHarness({
+    script: () => ({ runMs: 10, writes: { "/dev/termination-log": "é".repeat(2000) } }),
+  });
+  const names = ["a", "b", "c", "d", "e", "f"];
+  await node.run("p", { restartPolicy: "Never", containers: names.map((name) => ({ name })) });
+  await node.advanceUntil("p", (p) => p.status?.phase === "Succeeded", { step: 10 });
+  const pod = (await node.get("p"))!;
+  for (const name of names) {
+    assert.equal(containerStatus(pod, name)?.state?.terminated?.message, "é".repeat(1024));
+  }
+});
+
 test("volumes that are not ready hold the pod with their event", async () => {
   await using node = await createHarness();
   let ready = false;

@@ -7,6 +7,7 @@ import { allContainersRestart, canRestartAll } from "../pods/restart-policy.ts";
 import type { ReadonlyPod } from "../ports.ts";
 import { allRestarting, containersReady, KUBELET_CONDITIONS, podInitialized, podReady } from "./conditions.ts";
 import { containerStatuses, type ProbeView, timestamp, type WaitReasons } from "./container-statuses.ts";
+import { limitMessages } from "./message-limit.ts";
 import { isTerminalPhase, podPhase } from "./phase.ts";
 import { podResourcesStatus } from "./pod-resources.ts";
 
@@ -78,6 +79,7 @@ export function podStatus(input: PodStatusInput): PodStatus {
     ...addresses(input),
     ...podResourcesStatus(pod),
   };
+  limitMessages(status);
   status.conditions = conditionsOf(input, status);
   return status;
 }
