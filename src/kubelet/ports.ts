@@ -50,6 +50,8 @@ export interface VolumeManager extends AsyncDisposable {
     container: AnyContainer,
     environment?: ReadonlyMap<string, string>,
   ): Promise<readonly Mount[]>;
+  /** What is told of a scratch volume that holds more than its `sizeLimit`: the pod must go. Undefined: all is well. */
+  overLimit?(pod: ReadonlyPod): Promise<string | undefined>;
   /** Text of a file in a volume of the pod, never leaving it (`fileKeyRef`). */
   readFile?(pod: ReadonlyPod, volume: string, path: string): Promise<{ path: string; text: string }>;
   /** UIDs of all pods that have anything on disk. */

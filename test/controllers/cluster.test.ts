@@ -289,3 +289,34 @@ test("ranges and addresses of Services are objects: a range stays while its addr
     return items.length === 0 && (await named()).length === 0;
   });
 });
+
+test("a claim that names no class gets the default one when there is one; a pod that waits for its claim is told", async () => {
+  await using plane = await startPlane({ nodes: [] });
+  const { client, until } = plane;
+  await account(plane);
+  const claim: PersistentVolumeClaim = {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "data", namespace: "default" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  };
+  await client.create(resources.persistentVolumeClaims, claim);
+  const told = (text: string) => async () => (await plane.events("data")).includes(text);
+  const noClass = "no persistent volumes available for this claim and no storage class is set";
+  await until("it has no class", told(`FailedBinding: ${noClass}`));
+  await client.create(
+    resources.pods,
+    pod("user", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] }),
+  );
+  await until("the pod is seen", () => plane.informers.for(resources.pods).get("default", "user"));
+  await client.create(resources.storageClasses, {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: { name: "late", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+    provisioner: "example.com/x",
+    volumeBindingMode: "WaitForFirstConsumer",
+  });
+  await until("its pod is named", told("WaitForPodScheduled: waiting for pod user to be scheduled"));
+  const { spec } = await client.get(resources.persistentVolumeClaims, "data", at);
+  assert.equal(spec.storageClassName, "late");
+});

@@ -1,13 +1,16 @@
 import { type DeepReadonly, deepEqual, messageOf } from "#base";
 import {
   findMatchingVolume,
+  isPodTerminal,
   type PersistentVolume,
   type PersistentVolumeClaim,
   resources,
   satisfiesClaim,
+  type StorageClass,
 } from "#kinds";
 import { type Controller, type ControllerDeps, createController } from "../runtime/controller.ts";
 import { copyOf, fromCache, ignoreNotFound, keyOf, timestamp, writeStatus } from "../runtime/objects.ts";
+import { claimsOf } from "./protection.ts";
 import type { Provisioner } from "./local-path.ts";
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
@@ -23,6 +26,8 @@ const STORAGE_PROVISIONER = [
 ];
 const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const VOLUME = "volume:";
+/** How often claims that are not bound are looked at, milliseconds. */
+const RESYNC = 15_000;
 
 /** Binds claims and volumes, provisions and reclaims. https://kubernetes.io/docs/concepts/storage/persistent-volumes/#lifecycle-of-a-volume-and-claim */
 export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisioner | undefined): Controller {
@@ -31,7 +36,9 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
   const volumes = deps.informers.for(resources.persistentVolumes);
   const classes = deps.informers.for(resources.storageClasses);
   const nodes = deps.informers.for(resources.nodes);
+  const pods = deps.informers.for(resources.pods);
   const recorder = deps.recorder("persistentvolume-controller");
+  pods.addIndex("claims", claimsOf);
   volumes.addIndex("claim", ({ spec: { claimRef } }) => (claimRef ? [`${claimRef.namespace}/${claimRef.name}`] : []));
 
   async function syncClaim(claim: Claim): Promise<void> {
@@ -46,15 +53,8 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
     const found = findMatchingVolume(claim, waits ? prebound : usable);
     if (found) return bind(claim, found);
     await pending(claim);
-    if (waits) {
-      recorder.event(
-        claim,
-        "Normal",
-        "WaitForFirstConsumer",
-        "waiting for first consumer to be created before binding",
-      );
-      return;
-    }
+    if (claim.spec.storageClassName === undefined && (await takeDefaultClass(claim))) return;
+    if (waits) return tellWaiting(claim);
     if (!claim.spec.storageClassName) {
       const message = "no persistent volumes available for this claim and no storage class is set";
       recorder.event(claim, "Normal", "FailedBinding", message);
@@ -66,6 +66,29 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
       return;
     }
     await provision(claim, storageClass.provisioner);
+  }
+
+  /** A claim that names no class gets the default one as soon as there is one. */
+  async function takeDefaultClass(claim: Claim): Promise<boolean> {
+    const found = defaultStorageClass(classes.list());
+    if (!found) return false;
+    const copy = copyOf(resources.persistentVolumeClaims, claim);
+    const spec = { ...copy.spec, storageClassName: found.metadata.name };
+    await client.update(resources.persistentVolumeClaims, { ...copy, spec });
+    return true;
+  }
+
+  function tellWaiting(claim: Claim): void {
+    const names = pods.byIndex("claims", keyOf(claim)).flatMap((pod) => {
+      return pod.spec.nodeName || isPodTerminal(pod) ? [] : [pod.metadata.name];
+    });
+    if (names.length === 0) {
+      const message = "waiting for first consumer to be created before binding";
+      recorder.event(claim, "Normal", "WaitForFirstConsumer", message);
+      return;
+    }
+    const message = `waiting for ${names.length === 1 ? "pod" : "pods"} ${names.join(",")} to be scheduled`;
+    recorder.event(claim, "Normal", "WaitForPodScheduled", message);
   }
 
   async function syncNamedClaim(claim: Claim, name: string): Promise<void> {
@@ -212,7 +235,7 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
     try {
       if (!owner)
         throw new Error(
-          `error getting deleter volume plugin for volume "${volume.metadata.name}": no deletable volume plugin matched`,
+          `error getting deleter volume plugin for volume "${volume.metadata.name}": no volume plugin matched`,
         );
       await provisioner!.reclaim(volume);
     } catch (error) {
@@ -230,6 +253,7 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
     concurrency: 1,
     watch({ on, needs, enqueue }) {
       needs(nodes);
+      needs(pods);
       const look = (claim: Claim) => enqueue(keyOf(claim));
       const waiting = () => {
         for (const claim of claims.list()) if (claim.status?.phase !== "Bound") look(claim);
@@ -258,13 +282,30 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
       if (key.startsWith(VOLUME)) {
         const volume = volumes.get(undefined, key.slice(VOLUME.length));
         if (volume) await syncVolume(volume);
-        return;
+        return undefined;
       }
       const claim = fromCache(claims, key);
-      if (claim && !(claim.metadata.deletionTimestamp && claim.status?.phase !== "Bound" && !claim.spec.volumeName))
-        await syncClaim(claim);
+      if (!claim || (claim.metadata.deletionTimestamp && claim.status?.phase !== "Bound" && !claim.spec.volumeName))
+        return undefined;
+      await syncClaim(claim);
+      // what it waits for is told again and again
+      return claim.metadata.annotations?.[BIND_COMPLETED] ? undefined : { requeueAfterMs: RESYNC };
     },
   });
+}
+
+const IS_DEFAULT = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+
+/** The newest of those that say they are the default; of equally old ones the first by name. */
+export function defaultStorageClass(
+  classes: readonly DeepReadonly<StorageClass>[],
+): DeepReadonly<StorageClass> | undefined {
+  const made = ({ metadata }: DeepReadonly<StorageClass>) => metadata.creationTimestamp ?? "";
+  return classes
+    .filter(({ metadata }) => IS_DEFAULT.some((key) => metadata.annotations?.[key] === "true"))
+    .toSorted((a, b) =>
+      made(a) === made(b) ? (a.metadata.name < b.metadata.name ? -1 : 1) : made(a) < made(b) ? 1 : -1,
+    )[0];
 }
 
 function mismatch(claim: Claim, volume: Volume): string {

@@ -3,6 +3,7 @@ import type { PodStatus } from "#kinds";
 import { type Budget, createBudget } from "../lifecycle/budget.ts";
 import type { ReadonlyPod } from "../ports.ts";
 import { isTerminalPhase } from "../status/phase.ts";
+import { limitedVolumes } from "../volumes/usage.ts";
 import { finalStatus, podStatus, rejectedStatus } from "../status/pod-status.ts";
 import { applyPlan } from "./apply.ts";
 import { graceSeconds, killPod, restoredPod } from "./kill.ts";
@@ -42,6 +43,9 @@ const RETRY = { least: 10_000, spread: 5000 };
 /** How long a failed pull is shown as such before the back-off is. */
 const SHOW_PULL_FAILURE = 3000;
 const KILL_RETRY = 1000;
+/** How often it is looked whether scratch volumes keep to their limits, and how long a pod has that does not. */
+const USAGE_CHECK = 10_000;
+const EVICTION_GRACE = 1000;
 const DEADLINE = {
   reason: "DeadlineExceeded",
   message: "Pod was active on the node longer than the specified deadline",
@@ -55,7 +59,8 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   let given: ReadonlyPod | undefined;
   let stage: Stage = "running";
   let admitted = false;
-  let evict: { reason: string; message: string } | undefined;
+  let evict: { reason: string; message: string; graceMs?: number } | undefined;
+  let usageAt: number | undefined;
   let budget: Budget | undefined;
   let activity: { controller: AbortController; done: Promise<void> } | undefined;
   let dirty = false;
@@ -109,7 +114,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     const deadline = deadlineOf(known, writer.get(uid) ?? known?.status);
     // What goes on beside the steps wakes them when it ends.
     const due = activity ? [] : [retryAt, killRetryAt, resize.retryAt];
-    if (stage === "running" && !evict) due.push(deadline);
+    if (stage === "running" && !evict) due.push(deadline, usageAt);
     const pending = due.filter((at) => at !== undefined);
     if (pending.length === 0) return;
     timer = clock.setTimer(wake, Math.max(0, Math.min(...pending) - clock.now()));
@@ -131,6 +136,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       evict = DEADLINE;
       recordEvent(deps, pod, { type: "Normal", ...DEADLINE });
     }
+    if (stage === "running" && !evict) await checkUsage(pod);
     const status = publish(pod, observed, false);
     const leaving = !current || pod.metadata?.deletionTimestamp || evict || isTerminalPhase(status.phase);
     if (leaving) return terminate(pod, observed);
@@ -144,6 +150,18 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     const plan = planPod(pod, observed, { ...deps.probes, resized: resize.restarts(pod, observed) });
     if (!isEmpty(plan, observed)) begin((signal) => execute(plan, pod, observed, signal));
     else if (!volumesStand) begin(() => takeOverVolumes(pod));
+  }
+
+  /** Ends a pod whose scratch volumes hold more than they may. */
+  async function checkUsage(pod: ReadonlyPod): Promise<void> {
+    if (!deps.volumes.overLimit || limitedVolumes(pod).length === 0) return;
+    const now = clock.now();
+    if (usageAt !== undefined && now < usageAt) return;
+    usageAt = now + USAGE_CHECK;
+    const message = await deps.volumes.overLimit(pod);
+    if (message === undefined) return;
+    evict = { reason: "Evicted", message, graceMs: EVICTION_GRACE };
+    recordEvent(deps, pod, { type: "Warning", reason: "Evicted", message });
   }
 
   /** What a former process set up must be kept up to date too: a running pod's volumes are known before it is left alone. */
@@ -284,8 +302,9 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   /** Stops everything; called again while that goes on, to follow a shorter grace period. */
   async function terminate(pod: ReadonlyPod, observed: ObservedPod): Promise<void> {
     // A pod that is gone from the API was force-deleted: there is nobody to wait for.
-    const grace =
+    const own =
       (current ? graceSeconds(pod, undefined, "other") : Math.min(2, graceSeconds(pod, undefined, "other"))) * 1000;
+    const grace = Math.min(own, evict?.graceMs ?? own);
     if (stage === "terminating") {
       budget?.shorten(grace);
       return;
@@ -295,11 +314,11 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     killRetryAt = undefined;
     stage = "terminating";
     budget = createBudget(clock, grace);
-    const own = budget;
+    const running = budget;
     const podIP = observed.sandboxes[0]?.ips[0] ?? "";
     begin(async () => {
       try {
-        await killPod(deps, pod, view.observe(uid), own, podIP);
+        await killPod(deps, pod, view.observe(uid), running, podIP);
         deps.probes.remove(uid);
         publish(given ?? pod, await observe(), true);
         await deps.volumes.teardown(uid);
@@ -311,7 +330,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
         recordEvent(deps, pod, { type: "Warning", reason: "FailedKillPod", message });
         throw error;
       } finally {
-        own[Symbol.dispose]();
+        running[Symbol.dispose]();
       }
     });
   }

@@ -20,29 +20,24 @@ const GID_ANNOTATION = "pv.beta.kubernetes.io/gid";
  *
  * Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
  */
-export const persistentVolume: MakeVolume = ({ pod: first, volume, changed }, deps) => {
+export const persistentVolume: MakeVolume = ({ pod: first, volume }, deps) => {
   const namespace = first.metadata.namespace ?? "";
   const ephemeral = volume.ephemeral !== undefined;
   const claimName = ephemeral
     ? `${first.metadata.name}-${volume.name}`
     : (volume.persistentVolumeClaim?.claimName ?? "");
   const readOnly = volume.persistentVolumeClaim?.readOnly ?? false;
-  let done = false;
-  const use = deps.objects.use(resources.persistentVolumeClaims, namespace, claimName, () => {
-    // Once it is set up, nothing that happens to the claim matters to the pod.
-    if (!done) changed();
-  });
+  // Read when it is needed: a node may read claims by name, and neither list nor watch them.
+  const readClaim = () => deps.client.get(resources.persistentVolumeClaims, claimName, { namespace });
   return {
     async setUp(pod) {
-      const bound = await boundVolume(pod, claimName, { ephemeral, readClaim: () => use.get() }, deps);
+      const bound = await boundVolume(pod, claimName, { ephemeral, readClaim }, deps);
       const mode = bound.spec.volumeMode ?? "Filesystem";
       checkMode(pod, volume, mode);
       const mounted = await open(bound, mode, pod, deps);
-      done = true;
       const group = Number(bound.metadata.annotations?.[GID_ANNOTATION] ?? Number.NaN);
       return { ...mounted, readOnly: readOnly || mounted.readOnly, ...(Number.isInteger(group) ? { group } : {}) };
     },
-    dispose: () => use[Symbol.dispose](),
   };
 };
 
@@ -54,8 +49,7 @@ async function boundVolume(
 ): Promise<DeepReadonly<PersistentVolume>> {
   const where = `error processing PVC ${pod.metadata.namespace}/${claimName}`;
   const claim = await source.readClaim().catch((error: unknown) => {
-    const text = messageOf(error).replace(/^persistentvolumeclaim /, "persistentvolumeclaims ");
-    throw new ClaimError(`${where}: failed to fetch PVC from API server: ${text}`, { cause: error });
+    throw new ClaimError(`${where}: failed to fetch PVC from API server: ${messageOf(error)}`, { cause: error });
   });
   const fault = claimFault(claim);
   if (fault) throw new ClaimError(`${where}: ${fault}`);

@@ -12,6 +12,7 @@ import type { MountedVolume } from "./port.ts";
 import type { VolumeDeps } from "./sources.ts";
 import { readBelow } from "./sub-path.ts";
 import { createTokenManager } from "./tokens.ts";
+import { overLimit } from "./usage.ts";
 import { createTrustBundles } from "./trust-bundles.ts";
 
 export interface VolumeManagerOptions {
@@ -80,6 +81,7 @@ export function createVolumeManager(services: NodeServices, options: VolumeManag
         throw new ContainerConfigError(messageOf(error), { cause: error });
       }
     },
+    overLimit: (pod) => overLimit(pod, volumes(pod.metadata.uid ?? "")),
     async readFile(pod, volume, path) {
       const top = volumes(pod.metadata.uid ?? "").get(volume)?.hostPath;
       if (top === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`);
