@@ -38,7 +38,7 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
   const nodes = deps.informers.for(resources.nodes);
   const pods = deps.informers.for(resources.pods);
   const recorder = deps.recorder("persistentvolume-controller");
-  pods.addIndex("claims", claimsOf);
+  pods.addIndex("claimsOfPods", claimsOf);
   volumes.addIndex("claim", ({ spec: { claimRef } }) => (claimRef ? [`${claimRef.namespace}/${claimRef.name}`] : []));
 
   async function syncClaim(claim: Claim): Promise<void> {
@@ -79,7 +79,7 @@ export function createVolumeBinder(deps: ControllerDeps, provisioner: Provisione
   }
 
   function tellWaiting(claim: Claim): void {
-    const names = pods.byIndex("claims", keyOf(claim)).flatMap((pod) => {
+    const names = pods.byIndex("claimsOfPods", keyOf(claim)).flatMap((pod) => {
       return pod.spec.nodeName || isPodTerminal(pod) ? [] : [pod.metadata.name];
     });
     if (names.length === 0) {
