@@ -1,3 +1,4 @@
+import type { Reinvocation } from "./admission/reinvocation.ts";
 import type { ApiObject, ApiRequest, KindInfo, Resource, UserInfo } from "#kinds";
 
 /** What a request asks for, read from its method and path (apiserver's RequestInfo). */
@@ -52,13 +53,15 @@ export interface AdmissionAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Mutating plugins change it in place. Absent for DELETE. */
+  /** Mutating plugins change it in place or put another in its place. Absent for DELETE. */
   object: ApiObject | undefined;
   readonly old: ApiObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
-  /** CreateOptions, UpdateOptions, DeleteOptions of the request. */
+  /** CreateOptions, UpdateOptions, DeleteOptions of the request, with `kind` and `apiVersion`. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** What the mutating phase has called so far. */
+  readonly reinvocation: Reinvocation;
   /** Adds a `Warning` header to the response. */
   warn(text: string): void;
 }

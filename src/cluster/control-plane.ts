@@ -66,7 +66,15 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
   const authorizer = createUnionAuthorizer([createMastersAuthorizer(), createNodeAuthorizer({ reader }), rbac]);
   const tokens = createServiceAccountTokens({ reader, clock, random }, { key: options.serviceAccountKey });
   const admission: AdmissionPlugin[] = [
-    ...createAdmissionChain({ reader, random, clock, chargeQuota: createQuotaCharges({ store, scheme }) }),
+    ...createAdmissionChain({
+      reader,
+      scheme,
+      authorizer,
+      random,
+      clock,
+      logger: logger.child({ part: "admission" }),
+      chargeQuota: createQuotaCharges({ store, scheme }),
+    }),
     createEscalationCheck({ rbac, authorizer }),
   ];
   const server = createApiServer(

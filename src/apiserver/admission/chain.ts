@@ -1,6 +1,6 @@
-import type { Clock, DeepReadonly, Random } from "#base";
-import type { ResourceQuota, Usage } from "#kinds";
-import type { AdmissionPlugin, Reader } from "../ports.ts";
+import type { Clock, DeepReadonly, Logger, Random } from "#base";
+import type { ResourceQuota, Scheme, Usage } from "#kinds";
+import type { AdmissionPlugin, Authorizer, Reader } from "../ports.ts";
 import { createPersistentVolumeClaimResize } from "./claim-resize.ts";
 import { createDefaultIngressClass, createDefaultStorageClass } from "./default-classes.ts";
 import { createDefaultTolerationSeconds } from "./default-toleration-seconds.ts";
@@ -15,9 +15,14 @@ import { createRuntimeClass } from "./runtime-class.ts";
 import { createServiceAccountAdmission } from "./service-account.ts";
 import { createStorageObjectInUseProtection } from "./storage-protection.ts";
 import { createTaintNodesByCondition } from "./taint-nodes.ts";
+import { createPostReview } from "./webhook/post.ts";
+import { createMutatingWebhooks, createValidatingWebhooks } from "./webhook/webhooks.ts";
 
 export interface AdmissionDeps {
   readonly reader: Reader;
+  readonly scheme: Scheme;
+  readonly authorizer: Authorizer;
+  readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
   /** Writes what a quota has used; false when the quota was changed since it was read. */
@@ -31,6 +36,7 @@ export interface AdmissionDeps {
  */
 export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
   const { reader, chargeQuota: charge } = deps;
+  const webhooks = { ...deps, post: createPostReview({ reader }) };
   return [
     createNamespaceLifecycle({ reader }),
     createLimitRanger({ reader }),
@@ -46,6 +52,8 @@ export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
     createRuntimeClass({ reader }),
     createDefaultIngressClass({ reader }),
     createPodTopologyLabels({ reader }),
+    createMutatingWebhooks(webhooks),
+    createValidatingWebhooks(webhooks),
     createResourceQuotaAdmission({ reader, clock: deps.clock, charge }),
   ];
 }

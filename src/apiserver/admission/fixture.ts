@@ -1,5 +1,6 @@
 import type { ApiObject, KindInfo, Resource, UserInfo } from "#kinds";
 import type { AdmissionAttributes, AdmissionPlugin, Reader } from "../ports.ts";
+import { Reinvocation } from "./reinvocation.ts";
 
 /** For tests: a Reader over a list that the test may change. */
 export interface FakeReader extends Reader {
@@ -73,6 +74,7 @@ export function attributesOf(
     user: parts.user ?? { username: "jane", groups: ["system:authenticated"] },
     dryRun: parts.dryRun ?? false,
     options: parts.options ?? {},
+    reinvocation: new Reinvocation(),
     warn: (text) => void warnings.push(text),
     warnings,
   };

@@ -10,7 +10,7 @@ import {
   type Pod,
   type PodRef,
 } from "#kinds";
-import { admissionOf, validate } from "../pipeline/admit.ts";
+import { admissionOf, mutate, validate } from "../pipeline/admit.ts";
 import type { Call } from "../pipeline/call.ts";
 import { isTrue } from "../pipeline/request-info.ts";
 import { keyOf } from "../registry/keys.ts";
@@ -22,12 +22,31 @@ export async function podStream(call: Call): Promise<ApiResponse> {
   if (!stored) throw notFound(kind, info.name);
   const pod = stored.object as Pod;
   if (info.subresource === "log") return podLog(call, pod);
-  const options = Object.fromEntries(call.request.query);
-  await validate(
-    call,
-    admissionOf(call, { operation: "CONNECT", object: undefined, old: pod as never, dryRun: false, options }),
-  );
+  const attributes = admissionOf(call, {
+    operation: "CONNECT",
+    object: connectOptions(call) as never,
+    old: undefined,
+    dryRun: false,
+  });
+  await mutate(call, attributes);
+  await validate(call, attributes);
   return info.subresource === "portforward" ? portForward(call, pod) : execOrAttach(call, pod);
+}
+
+/** The query as the object that admission sees: PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
+function connectOptions({ kind, info, request: { query } }: Call): Record<string, unknown> {
+  const name = kind.subresources.find((sub) => sub.name === info.subresource)?.kind;
+  const options: Record<string, unknown> = { kind: name, apiVersion: "v1" };
+  for (const flag of ["stdin", "stdout", "stderr", "tty"]) if (isTrue(query.get(flag))) options[flag] = true;
+  const container = query.get("container");
+  if (container) options.container = container;
+  if (query.has("command")) options.command = query.getAll("command");
+  if (query.has("ports"))
+    options.ports = query
+      .getAll("ports")
+      .flatMap((text) => text.split(","))
+      .map(Number);
+  return options;
 }
 
 const refOf = ({ metadata }: Pod): PodRef => ({

@@ -66,8 +66,8 @@ export async function createObject(call: Call, object: ApiObject): Promise<Store
       const errors = kind.strategy.validate(candidate);
       if (errors.length > 0) throw invalid(kind, nameOf(candidate), errors);
       for (const text of kind.strategy.warnings(candidate)) call.warnings.add(text);
-      attributes.object = candidate;
-      await validate(call, attributes);
+      // a generated name is there by now
+      await validate(call, { ...attributes, object: candidate, name: candidate.metadata.name });
       trackUpdate(call, candidate, undefined);
       const key = keyOf(kind, info.namespace, candidate.metadata.name);
       if (dryRun) {
