@@ -3,6 +3,7 @@ export {
   ADMIN,
   ANONYMOUS,
   createIdentify,
+  createOpenIDDiscovery,
   type IdentifyDeps,
   componentUser,
   LOOPBACK,
@@ -62,3 +63,4 @@ export { createServiceAllocation, type ServiceAllocationOptions } from "./servic
 export { createOpenApi, type CustomSchemas, type OpenApi } from "./openapi/openapi.ts";
 export { createServiceAccountTokens, ISSUER, type ServiceAccountTokens } from "./authn/service-account-tokens.ts";
 export { createStreaming } from "./streaming/mod.ts";
+export { createAccessReviews, createIdentityReviews } from "./reviews/mod.ts";

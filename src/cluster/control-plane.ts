@@ -1,5 +1,8 @@
 import type { Clock, Logger, Random } from "#base";
 import {
+  createAccessReviews,
+  createIdentityReviews,
+  createOpenIDDiscovery,
   type ApiServer,
   createAdmissionChain,
   createApiServer,
@@ -92,7 +95,12 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       ]),
       connector: (node) => options.connector(node),
       openapi: createOpenApi(scheme, createCustomSchemas()),
-      virtual: new Map([["/serviceaccounts/token", tokens.tokenRequests]]),
+      virtual: new Map([
+        ["/serviceaccounts/token", tokens.tokenRequests],
+        ...createAccessReviews({ authorizer, rbac }),
+        ...createIdentityReviews({ clock, tokens }),
+      ]),
+      routes: [createOpenIDDiscovery(tokens, options)],
     },
     {
       version: versionInfo({

@@ -31,7 +31,14 @@ export function createIdentify({
     let user = byCertificate.get(certificate);
     if (!user) {
       if (!certificate.commonName) throw unauthorized();
-      user = { username: certificate.commonName, groups: [...certificate.organizations, "system:authenticated"] };
+      const { commonName, organizations, fingerprint } = certificate;
+      user = {
+        username: commonName,
+        groups: [...organizations, "system:authenticated"],
+        ...(fingerprint
+          ? { extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] } }
+          : {}),
+      };
       byCertificate.set(certificate, user);
     }
     return user;

@@ -10,3 +10,4 @@ export {
   serviceAccountUsername,
   splitServiceAccount,
 } from "./users.ts";
+export { createOpenIDDiscovery } from "./openid-discovery.ts";

@@ -63,6 +63,7 @@ export interface ServiceAccountTokens {
     /** Verified claims and user; undefined = not one of ours. @throws Error for a bad one */
     review(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined;
   };
+  readonly issuer: string;
   /** The public key as JWKS, for `/openid/v1/jwks`. */
   readonly jwks: { keys: object[] };
 }
@@ -104,6 +105,7 @@ export function createServiceAccountTokens(
   };
 
   return {
+    issuer,
     jwks: { keys: [{ ...jwk, use: "sig", alg: "ES256", kid }] },
     authenticator: {
       authenticate: (token) => check(token, own)?.user,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { createHash, X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
@@ -99,7 +100,12 @@ function call(options: RequestOptions & { body?: string | Buffer } = {}): Promis
 
 test("a client certificate names the user and its groups, also when its TLS session is resumed", async () => {
   const agent = new Agent({ keepAlive: false, maxCachedSessions: 10 });
-  const expected = { username: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
+  const fingerprint = createHash("sha256").update(new X509Certificate(pki.admin.cert).raw).digest("hex");
+  const expected = {
+    username: "kubernetes-admin",
+    groups: ["system:masters", "system:authenticated"],
+    extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] },
+  };
   for (let i = 0; i < 3; i++) {
     const answer = await call({ path: "/whoami", agent, ...pki.admin });
     assert.deepEqual(answer.json(), expected);

@@ -6,7 +6,12 @@ import type { UserInfo } from "#kinds";
 /** What the connection itself says about who is at its other end. */
 export interface Peer {
   /** Verified against the instance's authority. */
-  readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly clientCertificate?: {
+    readonly commonName: string;
+    readonly organizations: readonly string[];
+    /** SHA-256 of the certificate, hexadecimal. */
+    readonly fingerprint?: string;
+  };
   /** A certificate was shown that the authority did not sign, or that has expired. */
   readonly badCertificate?: true;
   /** The transport vouches for the user: the local socket that only its owner can open. */
@@ -33,9 +38,11 @@ function remember(socket: Socket): Peer {
 }
 
 function certificateOf(socket: TLSSocket): Peer {
-  const subject = socket.getPeerCertificate().subject as Record<string, string | string[]> | undefined;
+  const certificate = socket.getPeerCertificate();
+  const subject = certificate.subject as Record<string, string | string[]> | undefined;
   if (!subject) return NOBODY;
   if (!socket.authorized) return { badCertificate: true };
   const list = (value: string | string[] | undefined) => (value === undefined ? [] : [value].flat());
-  return { clientCertificate: { commonName: list(subject.CN)[0] ?? "", organizations: list(subject.O) } };
+  const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
+  return { clientCertificate: { commonName: list(subject.CN)[0] ?? "", organizations: list(subject.O), fingerprint } };
 }

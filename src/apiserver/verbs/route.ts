@@ -1,5 +1,6 @@
 import { type ApiObject, type ApiResponse, badRequest, failure, notFound } from "#kinds";
 import { answerList, answerObject, answerValue, eventViewOf } from "../negotiation/shape.ts";
+import { trackUpdate } from "../patch/managed-fields.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { decodeObject } from "../pipeline/decode.ts";
 import { methodNotAllowed } from "../pipeline/routing.ts";
@@ -69,6 +70,7 @@ async function createVirtual(
   const body = decodeObject(call);
   if (kind.namespaced) body.metadata.namespace = info.namespace;
   kind.strategy.setDefaults(body);
+  trackUpdate(call, body, undefined);
   return answerValue(
     call,
     await virtual.create(body, { user, namespace: info.namespace, name: "", dryRun: isDryRun(call) }),

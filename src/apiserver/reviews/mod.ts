@@ -1,0 +1,2 @@
+export { createAccessReviews } from "./access-reviews.ts";
+export { createIdentityReviews } from "./identity-reviews.ts";
