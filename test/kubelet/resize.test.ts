@@ -113,3 +113,22 @@ test("a memory limit is not set below what is used", async () => {
   assert.equal(containerStatus(pod)?.resources?.limits?.["memory"], "64Mi");
   assert.equal(containerStatus(pod)?.restartCount, 0);
 });
+
+test("resources of the pod as a whole change in its control group, and in containers that have no limit of their own", async () => {
+  await using node = await createHarness();
+  await node.run("p", {
+    resources: { requests: { cpu: "100m", memory: "64Mi" }, limits: { cpu: "200m", memory: "64Mi" } },
+    containers: [{ name: "c" }, { name: "own", resources: { limits: { memory: "32Mi" } } }],
+  });
+  await node.until("p", (p) => condition(p, "Ready")?.status === "True");
+  await node.patch("p", { spec: { resources: { limits: { cpu: "400m", memory: "128Mi" } } } }, "resize");
+  const pod = await node.until(
+    "p",
+    (p) => p.status?.resources?.limits?.["cpu"] === "400m" && !condition(p, "PodResizeInProgress"),
+  );
+  assert.equal(node.engine.sandboxes()[0]?.config.resources.cpuQuota, 40_000);
+  assert.equal(node.engine.sandboxes()[0]?.config.resources.memoryLimitBytes, 128 * 1024 ** 2);
+  assert.equal(runOf(node).resources.memoryLimitBytes, 128 * 1024 ** 2);
+  assert.equal(runOf(node, "own").resources.memoryLimitBytes, 32 * 1024 ** 2);
+  assert.equal(containerStatus(pod)?.restartCount, 0);
+});

@@ -6,8 +6,10 @@ import type { ReadonlyPod } from "../ports.ts";
 
 export type Resources = DeepReadonly<NonNullable<Container["resources"]>>;
 
-/** What each container has been given, by its name. */
+/** What each container has been given, by its name, and the pod as a whole, by `POD`. */
 export type Allocation = ReadonlyMap<string, Resources>;
+
+export const POD = "";
 
 type ReadonlyContainer = DeepReadonly<Container>;
 
@@ -18,7 +20,10 @@ export const resizable = (pod: ReadonlyPod): readonly ReadonlyContainer[] => [
 ];
 
 export const allocationOf = (pod: ReadonlyPod): Allocation =>
-  new Map(resizable(pod).map((container) => [container.name, container.resources ?? {}]));
+  new Map([
+    ...resizable(pod).map(({ name, resources = {} }): [string, Resources] => [name, resources]),
+    [POD, pod.spec?.resources ?? {}],
+  ]);
 
 /** The pod as if its spec asked for what it has been given. */
 export function withAllocation(pod: ReadonlyPod, allocation: Allocation): ReadonlyPod {
@@ -26,12 +31,14 @@ export function withAllocation(pod: ReadonlyPod, allocation: Allocation): Readon
     const resources = allocation.get(container.name);
     return resources === undefined || resources === container.resources ? container : { ...container, resources };
   };
-  if (resizable(pod).every((container) => given(container) === container)) return pod;
-  const { containers, initContainers } = pod.spec;
+  const { containers, initContainers, resources } = pod.spec;
+  const whole = resources && (allocation.get(POD) ?? resources);
+  if (whole === resources && resizable(pod).every((container) => given(container) === container)) return pod;
   return {
     ...pod,
     spec: {
       ...pod.spec,
+      ...(whole ? { resources: whole } : {}),
       containers: containers.map(given),
       ...(initContainers
         ? { initContainers: initContainers.map((item) => (isSidecar(item) ? given(item) : item)) }

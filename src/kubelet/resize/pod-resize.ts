@@ -10,6 +10,7 @@ import {
   allocationOf,
   changedResources,
   needsRestart,
+  POD,
   type Resources,
   resizable,
   sameAllocation,
@@ -66,6 +67,7 @@ export function createPodResize(
   const { clock, engine } = deps;
   let allocation: Allocation | undefined;
   const actuated = new Map<string, Resources>();
+  let actuatedPod: Resources | undefined;
   let pending: Pending | undefined;
   let inProgress: InProgress | undefined;
   /** When the node is asked again, and when what failed is tried again. */
@@ -101,18 +103,23 @@ export function createPodResize(
     pending = { generation, reason, message, since: pending?.reason === reason ? pending.since : clock.now() };
   }
 
-  const outdated = (pod: ReadonlyPod, observed: ObservedPod) =>
+  const running = (pod: ReadonlyPod, observed: ObservedPod) =>
     resizable(pod).flatMap((container) => {
       const run = observed.containers.find((candidate) => candidate.name === container.name);
       if (run?.state !== "running") return [];
       const changed = changedResources(actuated.get(run.id) ?? {}, container.resources ?? {});
-      return changed.length > 0 ? [{ container, run, restart: needsRestart(container, changed) }] : [];
+      return [{ container, run, changed, restart: needsRestart(container, changed) }];
     });
+  const outdated = (pod: ReadonlyPod, observed: ObservedPod) =>
+    running(pod, observed).filter(({ changed }) => changed.length > 0);
+
+  const podOutdated = (pod: ReadonlyPod) => changedResources(actuatedPod ?? {}, pod.spec?.resources ?? {}).length > 0;
 
   /** New runs are made with what was given then. */
   function follow(pod: ReadonlyPod, observed: ObservedPod): void {
     const present = new Set(observed.containers.map((run) => run.id));
     for (const id of actuated.keys()) if (!present.has(id)) actuated.delete(id);
+    actuatedPod ??= pod.spec?.resources ?? {};
     for (const { name, resources = {} } of resizable(pod)) {
       for (const run of observed.containers) {
         if (run.name === name && !actuated.has(run.id)) actuated.set(run.id, resources);
@@ -145,7 +152,7 @@ export function createPodResize(
         retryAt = undefined;
       } else if (settled) consider(pod, desired);
       const given = withAllocation(pod, allocation);
-      if (inProgress && outdated(given, observed).length === 0 && settled) {
+      if (inProgress && settled && outdated(given, observed).length === 0 && !podOutdated(given)) {
         inProgress = undefined;
         actuateAt = undefined;
         event(given, "Normal", "ResizeCompleted", "completed");
@@ -189,10 +196,13 @@ export function createPodResize(
     restarts: (pod, observed) =>
       new Set(outdated(pod, observed).flatMap(({ run, restart }) => (restart ? [run.id] : []))),
     due: (pod, observed) =>
-      (actuateAt === undefined || clock.now() >= actuateAt) && outdated(pod, observed).some(({ restart }) => !restart),
+      (actuateAt === undefined || clock.now() >= actuateAt) &&
+      (podOutdated(pod) || outdated(pod, observed).some(({ restart }) => !restart)),
     async actuate(pod, observed) {
       const sandbox = engine.sandboxes().find(({ id }) => id === observed.sandboxes[0]?.id);
-      const updates = outdated(pod, observed)
+      // A container without a limit of its own has the pod's.
+      const changing = podOutdated(pod) ? running(pod, observed) : outdated(pod, observed);
+      const updates = changing
         .filter(({ restart }) => !restart)
         .map(({ container, run }) => ({ container, run, wanted: deps.configs.resources(pod, container) }));
       const whole = deps.configs.podResources(pod);
@@ -205,6 +215,7 @@ export function createPodResize(
           actuated.set(run.id, container.resources ?? {});
         }
         if (sandbox && outdated(pod, observed).length === 0) await engine.updateSandbox(sandbox.id, whole);
+        actuatedPod = pod.spec?.resources ?? {};
       } catch (error) {
         const message = messageOf(error);
         if (inProgress && inProgress.error !== message) {
@@ -230,11 +241,10 @@ function written({ limits, requests }: Resources): object {
 /** What a former process had put in force. */
 function published(pod: ReadonlyPod, status: DeepReadonly<PodStatus>): Allocation {
   const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
-  return new Map(
-    resizable(pod).map(({ name, resources = {} }) => {
-      const known = statuses.find((item) => item.name === name);
-      const inForce = known?.containerID ? known.resources : undefined;
-      return [name, inForce ? { ...resources, ...inForce } : resources];
-    }),
-  );
+  const containers = resizable(pod).map(({ name, resources = {} }): [string, Resources] => {
+    const known = statuses.find((item) => item.name === name);
+    const inForce = known?.containerID ? known.resources : undefined;
+    return [name, inForce ? { ...resources, ...inForce } : resources];
+  });
+  return new Map([...containers, [POD, pod.spec?.resources ?? {}]]);
 }
