@@ -8,9 +8,9 @@ export interface OpenApi {
   handle(request: ApiRequest): Promise<ApiResponse | undefined>;
 }
 
-/** Schemas of kinds that are not built in, by their OpenAPI name; with references in the form of OpenAPI 3. */
+/** Schemas of kinds that are not built in, by their OpenAPI name, in the form of OpenAPI 3 or 2. Read-only. */
 export interface CustomSchemas {
-  schemasOf(kind: KindInfo): Record<string, JsonSchema>;
+  schemasOf(kind: KindInfo, form: "v3" | "v2"): Promise<Record<string, JsonSchema>>;
 }
 
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -113,10 +113,7 @@ async function schemasFor(
   const schemas = await componentSchemas([...names, `${META}.Status`, `${META}.DeleteOptions`], prefix);
   for (const kind of kinds) {
     if (custom && kind.decode)
-      Object.assign(
-        schemas,
-        JSON.parse(JSON.stringify(custom.schemasOf(kind)).replaceAll("#/components/schemas/", prefix)),
-      );
+      Object.assign(schemas, await custom.schemasOf(kind, prefix === "#/definitions/" ? "v2" : "v3"));
     for (const [name, marked] of [
       [kind.schema, kind.kind],
       [listSchema(kind), kind.listKind],
