@@ -18,10 +18,10 @@ export interface KindInfo<T = ApiObject> extends Resource<T> {
   toStorage?(object: ApiObject): ApiObject;
   fromStorage?(object: ApiObject): ApiObject;
   /**
-   * Custom resources: checks types, reports unknown fields (`Strict`: throws a StatusError 400, `Warn`: adds to `warnings`) and
-   * prunes. Absent for built-in kinds, whose schema is known by name.
+   * Custom resources: checks the types of metadata and removes fields that the schema doesn't know; gives what it removed
+   * (`unknown field "spec.foo"`), or the first wrong type. Absent for built-in kinds, whose schema is known by name.
    */
-  decode?(object: ApiObject, warnings: Set<string>, fieldValidation: string): void;
+  decode?(object: ApiObject): { readonly unknown: readonly string[]; readonly error: string | undefined };
   /** How the `scale` subresource reads and writes the object, where it is not by the usual fields (custom resources). */
   readonly scale?: {
     read(object: ApiObject): { spec: number | undefined; status: number; selector: string | undefined };

@@ -154,7 +154,8 @@ export function asObject(
   const object = value as ApiObject;
   const expected = apiVersionOf(kind);
   const apiVersion = object.apiVersion || expected;
-  const name = object.kind || kind.kind;
+  if (kind.decode) checkCustomType(object, expected, unrecognized);
+  const name = kind.decode ? kind.kind : object.kind || kind.kind;
   if (typeof apiVersion !== "string" || typeof name !== "string")
     throw unrecognized("couldn't get version/kind; json parse error: kind and apiVersion must be strings");
   if (apiVersion !== expected || name !== kind.kind) {
@@ -164,18 +165,30 @@ export function asObject(
       throw cannot(`no kind "${name}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`);
     throw cannot(`converting (${goType(apiVersion, name)}) to (${internalType(kind)}): unknown conversion`);
   }
-  object.kind = name;
+  if (!kind.decode) object.kind = name;
   object.apiVersion = apiVersion;
   checkObject(call, object, kind, duplicates);
   object.metadata ??= {} as ApiObject["metadata"];
   return object;
 }
 
+/** Custom resources say what they are; a wrong kind is told with all else that is wrong. */
+function checkCustomType(object: ApiObject, expected: string, unrecognized: (why: string) => Error): void {
+  if (!object.kind) throw unrecognized(`Object 'Kind' is missing in '${JSON.stringify(object)}'`);
+  if ((object.apiVersion ?? "") !== expected)
+    throw badRequest(
+      `the API version in the data (${object.apiVersion ?? ""}) does not match the expected API version (${expected})`,
+    );
+}
+
 /** Types and unknown fields. Custom resources do this with their own schema (`schema` is then unknown here). */
 export function checkObject(call: Call, object: ApiObject, kind: KindInfo, duplicates: readonly string[] = []): void {
   if (kind.decode) {
-    reportUnknown(call, duplicates, kind, object.apiVersion);
-    kind.decode(object, call.warnings, fieldValidationOf(call));
+    const cannot = (why: string) =>
+      badRequest(call.info.verb === "patch" ? why : typeErrorMessage(kind.kind, versionOf(object.apiVersion), why));
+    const { unknown, error } = kind.decode(object);
+    if (error) throw cannot(error);
+    reportCustom(call, [...duplicates, ...unknown], cannot);
     return;
   }
   const { unknown, typeErrors } = checkFields(object, kind.schema);
@@ -203,6 +216,13 @@ function reportUnknown(call: Call, unknown: readonly string[], kind: KindInfo, a
     );
   }
   if (mode === "Warn") for (const text of unknown) call.warnings.add(text);
+}
+
+function reportCustom(call: Call, texts: readonly string[], cannot: (why: string) => Error): void {
+  if (texts.length === 0) return;
+  const mode = fieldValidationOf(call);
+  if (mode === "Strict") throw cannot(strictErrorMessage(gathered(texts)));
+  if (mode === "Warn") for (const text of texts) call.warnings.add(text);
 }
 
 /** The YAML parser's findings are one error. */

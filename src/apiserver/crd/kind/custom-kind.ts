@@ -66,7 +66,7 @@ export function customKind(
     storage: { group: spec.group, resource: names.plural, version: stored.name },
     customSchema: schema,
     schema: customSchemaName(spec.group, version.name, names.kind),
-    strategy: createCustomStrategy({ namespaced: spec.scope === "Namespaced", schema, subresources }),
+    strategy: createCustomStrategy({ kind: names.kind, namespaced: spec.scope === "Namespaced", schema, subresources }),
     columns: customColumns(version.additionalPrinterColumns),
     decode: customDecoder(schema),
     retired: options.retired,

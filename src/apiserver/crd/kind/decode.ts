@@ -1,16 +1,14 @@
-import { type ApiObject, badRequest, strictErrorMessage } from "#kinds";
+import type { ApiObject, KindInfo } from "#kinds";
 import type { JsonSchema } from "../schema/json-schema.ts";
 import { coerceMetadata } from "../schema/metadata.ts";
 import { prune } from "../schema/prune.ts";
 
-/** Reads custom resources from requests: types of metadata checked, unknown fields told and removed. */
-export function customDecoder(schema: JsonSchema) {
-  return (object: ApiObject, warnings: Set<string>, fieldValidation: string): void => {
+/** Reads custom resources from requests: types of metadata checked, unknown fields removed and given. */
+export function customDecoder(schema: JsonSchema): NonNullable<KindInfo["decode"]> {
+  return (object: ApiObject) => {
     const { unknown: inMetadata, error } = coerceMetadata(object, schema);
-    if (error) throw badRequest(`${error.field}: ${error.message}`);
-    const unknown = [...prune(object, schema), ...inMetadata].map((path) => `unknown field ${JSON.stringify(path)}`);
-    if (unknown.length === 0 || fieldValidation === "Ignore") return;
-    if (fieldValidation === "Strict") throw badRequest(strictErrorMessage(unknown));
-    for (const text of unknown) warnings.add(text);
+    if (error) return { unknown: [], error: error.message.replace(/^Invalid value: .*?: (?=json: )/, "") };
+    const unknown = [...prune(object, schema), ...inMetadata];
+    return { unknown: unknown.map((path) => `unknown field ${JSON.stringify(path)}`), error: undefined };
   };
 }

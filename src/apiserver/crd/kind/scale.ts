@@ -55,6 +55,15 @@ export function validateScale(object: ApiObject, scale: CustomResourceSubresourc
 }
 
 function checkReplicas(object: ApiObject, path: string): FieldError[] {
+  const holder = object[stepsOf(path)[0]!];
+  if (Array.isArray(holder))
+    return [
+      fieldError.invalid(
+        path,
+        0,
+        `${path} accessor error: [] is of the type []interface {}, expected map[string]interface{}`,
+      ),
+    ];
   const value = valueAt(object, path);
   if (value === undefined) return [];
   if (typeof value !== "number" || !Number.isInteger(value)) return [wrongType(path, 0, value, "int64")];

@@ -20,13 +20,14 @@ import { validateValue } from "../schema/validate-value.ts";
 import { validateScale } from "./scale.ts";
 
 export interface CustomStrategyOptions {
+  readonly kind: string;
   readonly namespaced: boolean;
   readonly schema: JsonSchema;
   readonly subresources: CustomResourceSubresources | undefined;
 }
 
 /** What creating and changing custom resources of one version means. */
-export function createCustomStrategy({ namespaced, schema, subresources }: CustomStrategyOptions): Strategy {
+export function createCustomStrategy({ kind, namespaced, schema, subresources }: CustomStrategyOptions): Strategy {
   const hasStatus = subresources?.status !== undefined && subresources.status !== null;
   const scale = subresources?.scale ?? undefined;
   // violations in unchanged parts, found by validateUpdate and told by warnings
@@ -59,6 +60,7 @@ export function createCustomStrategy({ namespaced, schema, subresources }: Custo
       if (!sameButMetadata(object, old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
     },
     validate(object) {
+      if (object.kind !== kind) return [fieldError.invalid("kind", object.kind, `must be ${kind}`)];
       const errors = [
         ...validateObjectMeta(object.metadata, namespaced, nameIsDNSSubdomain),
         ...validateValue(object, schema),
@@ -69,6 +71,7 @@ export function createCustomStrategy({ namespaced, schema, subresources }: Custo
       return finish(object, undefined, errors);
     },
     validateUpdate(object, old, subresource) {
+      if (object.kind !== kind) return [fieldError.invalid("kind", object.kind, `must be ${kind}`)];
       const status = subresource === "status";
       const errors = [
         ...validateObjectMetaUpdate(object.metadata, old.metadata),
