@@ -12,7 +12,7 @@ export function replaceObject(attributes: AdmissionAttributes, changed: ApiObjec
   const object = convert(changed, seen, kind);
   object.kind = kind.kind;
   object.apiVersion = apiVersionOf(kind);
-  if (kind.decode) kind.decode(object, new Set(), "Ignore");
+  if (kind.decode) kind.decode(object);
   else checkFields(object, kind.schema);
   kind.strategy.setDefaults(object);
   const differs = !deepEqual(object, attributes.object);
