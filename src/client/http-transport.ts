@@ -108,7 +108,8 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
         method,
         path,
         headers: {
-          "content-type": "application/octet-stream",
+          ...(from ? { "content-type": "application/octet-stream" } : {}),
+          accept: "*/*",
           ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
         },
       });

@@ -1,5 +1,7 @@
-import { resources } from "#kinds";
+import type { DeepReadonly } from "#base";
+import { type PolicyRule, resources } from "#kinds";
 import { ALL_NAMESPACES, type CommandSpec, type Context, flag, OUTPUT } from "../context.ts";
+import { rowsOf } from "../describe/rbac.ts";
 import { CommandError, SilentExit } from "../errors.ts";
 import { printerOf } from "../printers/objects.ts";
 import { alignTabs, LIST_TABS } from "../printers/tab-writer.ts";
@@ -82,13 +84,8 @@ async function attributesOf(
 }
 
 interface Rules {
-  readonly resourceRules?: readonly {
-    verbs: readonly string[];
-    apiGroups?: readonly string[];
-    resources?: readonly string[];
-    resourceNames?: readonly string[];
-  }[];
-  readonly nonResourceRules?: readonly { verbs: readonly string[]; nonResourceURLs?: readonly string[] }[];
+  readonly resourceRules?: readonly DeepReadonly<PolicyRule>[];
+  readonly nonResourceRules?: readonly DeepReadonly<PolicyRule>[];
 }
 
 async function listRules({ client, flags, namespace, out }: Context): Promise<void> {
@@ -97,12 +94,9 @@ async function listRules({ client, flags, namespace, out }: Context): Promise<vo
     spec: { namespace },
   } as never)) as { status?: Rules };
   const lines = flags.bool("no-headers") ? [] : ["Resources\tNon-Resource URLs\tResource Names\tVerbs"];
-  for (const { resources: names = [], apiGroups = [], resourceNames = [], verbs } of status?.resourceRules ?? [])
-    for (const group of apiGroups.length > 0 ? apiGroups : [""])
-      for (const name of names)
-        lines.push(`${group ? `${name}.${group}` : name}\t[]\t[${resourceNames.join(" ")}]\t[${verbs.join(" ")}]`);
-  for (const { nonResourceURLs = [], verbs } of status?.nonResourceRules ?? [])
-    for (const url of nonResourceURLs) lines.push(`\t[${url}]\t[]\t[${verbs.join(" ")}]`);
+  const rules = [...(status?.resourceRules ?? []), ...(status?.nonResourceRules ?? [])];
+  for (const { resource, urls, names, verbs } of rowsOf(rules))
+    lines.push(`${resource}\t[${urls.join(" ")}]\t[${names.join(" ")}]\t[${verbs.join(" ")}]`);
   out(alignTabs(`${lines.join("\n")}\n`, LIST_TABS));
 }
 

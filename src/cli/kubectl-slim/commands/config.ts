@@ -133,10 +133,21 @@ function view(context: Context): void {
   out(flags.string("output") === "json" ? `${JSON.stringify(inOrder(printed), null, 4)}\n` : toYaml(printed));
 }
 
-const ORDER = ["kind", "apiVersion", "clusters", "users", "contexts", "current-context"];
-
 /** This one kubectl prints in the order of its own structures. */
-const inOrder = (whole: Record<string, unknown>) => Object.fromEntries(ORDER.map((key) => [key, whole[key]]));
+const ORDER = [
+  ...["kind", "apiVersion", "name", "clusters", "users", "contexts", "current-context"],
+  ...["server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority", "certificate-authority-data"],
+  ...["client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile"],
+  ...["cluster", "user", "namespace"],
+];
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== "object" || value === null) return value;
+  const place = (key: string) => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
+  const entries = Object.entries(value).sort(([a], [b]) => place(a) - place(b));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, inOrder(inner)]));
+}
 
 const SECRET: Readonly<Record<string, string>> = {
   "certificate-authority-data": "DATA+OMITTED",

@@ -185,32 +185,20 @@ const enumText = (values: readonly unknown[]) =>
 
 const WIDTH = 80;
 
-/** Lines of at most 80 columns; line breaks of the text stay, lists keep their form. */
+/** Lines of at most 80 columns; line breaks of the text and spaces within its lines stay. */
 function wrap(text: string, indent: number): string[] {
   const lead = " ".repeat(indent);
   const most = WIDTH - indent;
   const lines: string[] = [];
-  let current = "";
-  const end = () => {
-    if (current) lines.push(`${lead}${current}`);
-    current = "";
-  };
   for (const line of text.split("\n")) {
-    const trimmed = line.trim();
-    if (trimmed === "") {
-      end();
-      lines.push("");
-      continue;
+    let current = "";
+    for (const [, spaces = "", word = ""] of line.matchAll(/(\s*)(\S+)/g)) {
+      if (current && current.length + spaces.length + word.length > most) {
+        lines.push(`${lead}${current}`);
+        current = word;
+      } else current += `${spaces}${word}`;
     }
-    if (/^([-*]|\d+\.)\s/.test(trimmed) || /^\s/.test(line)) end();
-    // spaces between words stay as they are, but at the end of a line
-    for (const [, spaces = "", word = ""] of trimmed.matchAll(/(\s*)(\S+)/g)) {
-      const gap = spaces || " ";
-      if (current && current.length + gap.length + word.length > most) end();
-      current = current ? `${current}${gap}${word}` : word;
-    }
-    if (/[.:]$/.test(trimmed)) end();
+    lines.push(`${lead}${current}`);
   }
-  end();
   return lines;
 }

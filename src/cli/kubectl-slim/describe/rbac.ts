@@ -1,3 +1,4 @@
+import type { DeepReadonly } from "#base";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from "#kinds";
 import { annotationLines, type DescribeWriter, pairsLines } from "./writer.ts";
 
@@ -12,7 +13,7 @@ export function describeRole(writer: DescribeWriter, { metadata, rules = [] }: R
     writer.line(1, `${resource}\t[${urls.join(" ")}]\t[${names.join(" ")}]\t[${verbs.join(" ")}]`);
 }
 
-interface Row {
+export interface Row {
   readonly resource: string;
   readonly urls: readonly string[];
   readonly names: readonly string[];
@@ -23,11 +24,11 @@ interface Row {
 }
 
 /** One row a resource, the verbs of all rules about it together. */
-function rowsOf(rules: readonly PolicyRule[]): Row[] {
+export function rowsOf(rules: readonly DeepReadonly<PolicyRule>[]): Row[] {
   const rows = new Map<string, Row>();
   for (const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [], verbs } of rules) {
     for (const url of nonResourceURLs)
-      rows.set(`~${url} ${verbs.join()}`, { resource: "", urls: [url], names: [], verbs, group: "", plain: "" });
+      rows.set(`~${rows.size}`, { resource: "", urls: [url], names: [], verbs, group: "", plain: "" });
     for (const group of apiGroups)
       for (const plain of resources) {
         const [base, sub] = plain.split("/", 2);
