@@ -25,7 +25,8 @@ export interface InstanceNetwork {
 export const FAKE_NETWORK: InstanceNetwork = {
   clusterCIDR: "10.244.0.0/16",
   serviceCIDR: "10.96.0.0/16",
-  hostAddress: "127.0.0.1",
+  // loopback addresses are no endpoints
+  hostAddress: "10.244.255.1",
   kubernetesServiceIP: "10.96.0.1",
   dnsServiceIP: "10.96.0.10",
 };
