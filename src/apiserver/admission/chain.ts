@@ -8,6 +8,8 @@ import { createLimitRanger } from "./limit-ranger.ts";
 import { createNamespaceLifecycle } from "./namespace-lifecycle.ts";
 import { createNodeRestriction } from "./node-restriction.ts";
 import { createPodSecurity } from "./pod-security/pod-security.ts";
+import { createExpressionChecks } from "./policy/expression-checks.ts";
+import { createValidatingPolicies } from "./policy/validating-policies.ts";
 import { createPodTopologyLabels } from "./pod-topology-labels.ts";
 import { createPriority } from "./priority.ts";
 import { createResourceQuotaAdmission } from "./resource-quota.ts";
@@ -52,7 +54,9 @@ export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
     createRuntimeClass({ reader }),
     createDefaultIngressClass({ reader }),
     createPodTopologyLabels({ reader }),
+    createExpressionChecks(),
     createMutatingWebhooks(webhooks),
+    createValidatingPolicies(deps),
     createValidatingWebhooks(webhooks),
     createResourceQuotaAdmission({ reader, clock: deps.clock, charge }),
   ];

@@ -46,13 +46,19 @@ export function admissionEnvironment(options: AdmissionEnvironmentOptions): Envi
   return env;
 }
 
-/** A compiled expression that gives one of some types. @throws CelCompileError */
+/** A compiled expression that gives one of some types; without any, whatever it likes. @throws CelCompileError, ResultTypeError */
 export function compileTyped(env: Environment, source: string, types: readonly string[]): CelProgram {
   const program = compileCel(env, source);
-  if (program.type === "dyn" || types.includes(program.type) || types.length === 0) return program;
+  // what a variable gives is known only when it is computed
+  const open = program.type === "dyn" && source.includes("variables.");
+  if (open || types.includes(program.type) || types.length === 0) return program;
   const wanted = types.length === 1 ? `must evaluate to ${types[0]}` : `must evaluate to one of [${types.join(" ")}]`;
-  throw new ResultTypeError(`${wanted} but got ${program.type}`);
+  throw new ResultTypeError(`${wanted} but got ${typeText(program.type)}`);
 }
+
+/** `list(dyn)`, `map(string, int)` */
+const typeText = (type: string): string =>
+  type === "list" ? "list(dyn)" : type === "map" ? "map(dyn, dyn)" : type.replaceAll("<", "(").replaceAll(">", ")");
 
 /** An expression that gives what nobody asked for. */
 export class ResultTypeError extends Error {
