@@ -42,7 +42,7 @@ async function schemasOf(kind: KindInfo, swagger: boolean): Promise<Published> {
   const about = (texts: Readonly<Record<string, string>>, meta: string): Fields => ({
     apiVersion: { description: texts.apiVersion, type: "string" },
     kind: { description: texts.kind, type: "string" },
-    metadata: reference(prefix + meta, `Standard metadata. More info: ${CONVENTIONS}#metadata`, swagger),
+    metadata: reference(prefix + meta, `Standard object's metadata. More info: ${CONVENTIONS}#metadata`, swagger),
   });
   const own = (kind.customSchema ?? {}) as JsonSchema;
   const listName = kind.schema.replace(/\.[^.]+$/, `.${kind.listKind}`);
