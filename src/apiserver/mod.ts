@@ -56,7 +56,8 @@ export type {
   VirtualResource,
 } from "./ports.ts";
 export { createQuotaCharges } from "./registry/quota-charges.ts";
-export { createCustomSchemas, type CustomResources, startCustomResources } from "./crd/mod.ts";
+export { createPostReview } from "./admission/webhook/post.ts";
+export { createConversions, createCustomSchemas, type CustomResources, startCustomResources } from "./crd/mod.ts";
 export { createReader } from "./registry/reader.ts";
 export { type ApiServer, type ApiServerDeps, type ApiServerOptions, createApiServer, type Route } from "./server.ts";
 export { createServiceAllocation, type ServiceAllocationOptions } from "./services/allocation.ts";

@@ -9,6 +9,7 @@ import {
   type UserInfo,
 } from "#kinds";
 import { isStoreError, type Store } from "#store";
+import { withConversion } from "./crd/converting-store.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
 import { type Health, healthPaths } from "./discovery/health.ts";
 import type { OpenApi } from "./openapi/openapi.ts";
@@ -107,7 +108,13 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     const warnings = new Set(kind.deprecation ? [kind.deprecation] : []);
     const call: Call = { server: context, request, info, kind, user, warnings };
     try {
-      return withWarnings(await (info.subresource ? subresource(call) : resourceVerb(call)), call.warnings);
+      const run = (one: Call) => (info.subresource ? subresource(one) : resourceVerb(one));
+      const answer = kind.convert
+        ? await withConversion(kind, { ...context, watches: info.verb === "watch" }, (shown, store) =>
+            run({ ...call, kind: shown, server: { ...context, store } }),
+          )
+        : await run(call);
+      return withWarnings(answer, call.warnings);
     } catch (error) {
       if (isStoreError(error)) throwStoreError(error, kind, info.name);
       if (error instanceof StatusError && call.warnings.size > 0)

@@ -9,7 +9,9 @@ import {
   createOpenApi,
   createQuotaCharges,
   createReader,
+  createConversions,
   createCustomSchemas,
+  createPostReview,
   type CustomResources,
   createServiceAccountTokens,
   createServiceAllocation,
@@ -111,7 +113,14 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
       health: options.health,
     },
   );
-  const customResources = startCustomResources({ store, scheme, reader, clock, logger: logger.child({ part: "crd" }) });
+  const customResources = startCustomResources({
+    store,
+    scheme,
+    reader,
+    clock,
+    logger: logger.child({ part: "crd" }),
+    conversions: createConversions({ post: createPostReview({ reader }), random }),
+  });
   const transportAs = (user: UserInfo): Transport => ({
     // what the listener does for requests from outside
     call: ({ path, ...request }) =>

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "#base";
-import type { MutableScheme } from "#kinds";
+import type { ApiObject, MutableScheme } from "#kinds";
 import { setUp } from "../server.test-support.ts";
-import { startCustomResources } from "./mod.ts";
+import { type Conversions, startCustomResources } from "./mod.ts";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TABS = "/apis/stable.example.com/v1/namespaces/default/crontabs";
@@ -94,7 +94,7 @@ const definition = (change: (spec: any) => void = () => {}) => {
   };
 };
 
-async function serve(change?: (spec: any) => void) {
+async function serve(change?: (spec: any) => void, conversions?: Conversions) {
   const setting = setUp();
   const { scheme, reader } = setting.server.context;
   const custom = startCustomResources({
@@ -103,6 +103,7 @@ async function serve(change?: (spec: any) => void) {
     reader,
     clock: setting.clock,
     logger: silentLogger,
+    ...(conversions ? { conversions } : {}),
   });
   await setting.call("POST", "/api/v1/namespaces", { metadata: { name: "default" } });
   const created = await setting.call("POST", DEFINITIONS, definition(change));
@@ -252,6 +253,43 @@ test("versions differ in their apiVersion, and what is stored moves with writes"
   assert.deepEqual(moved.object.status.storedVersions, ["v1", "v2"]);
   await custom.settled();
   assert.equal((await call("GET", `${TABS}/tab`)).object.apiVersion, "stable.example.com/v1");
+});
+
+test("a webhook converts what is read and written in another version than the stored one", async () => {
+  const convert = async (objects: readonly ApiObject[], apiVersion: string) =>
+    objects.map((object): ApiObject => {
+      const spec = object.spec as any;
+      const both = { ...spec, cronSpec: spec.cronSpec ?? spec.schedule, schedule: spec.schedule ?? spec.cronSpec };
+      const { [apiVersion.endsWith("v2") ? "cronSpec" : "schedule"]: _other, ...own } = both;
+      return { ...object, apiVersion, spec: own };
+    });
+  const second = (spec: any) => {
+    spec.versions.push({ ...structuredClone(spec.versions[0]), name: "v2", storage: false });
+    const own = spec.versions[1].schema.openAPIV3Schema.properties.spec;
+    own.properties.schedule = own.properties.cronSpec;
+    delete own.properties.cronSpec;
+    own.required = ["schedule"];
+    spec.conversion = {
+      strategy: "Webhook",
+      webhook: { conversionReviewVersions: ["v1"], clientConfig: { url: "https://127.0.0.1/" } },
+    };
+  };
+  const { call, watch } = await serve(second, { converterOf: () => convert });
+  await call("POST", TABS, tab({ cronSpec: "* * * * *" }));
+  const V2 = TABS.replace("/v1/", "/v2/");
+  const watching = await watch(`${V2}?watch=1`);
+  const other = (await call("GET", V2)).object.items[0];
+  assert.deepEqual(
+    [other.apiVersion, other.spec.schedule, other.spec.cronSpec],
+    ["stable.example.com/v2", "* * * * *", undefined],
+  );
+  const changed = await call("PATCH", `${V2}/tab`, { spec: { schedule: "1 * * * *" } });
+  assert.deepEqual([changed.code, changed.object.spec.schedule], [200, "1 * * * *"]);
+  assert.equal((await call("GET", `${TABS}/tab`)).object.spec.cronSpec, "1 * * * *");
+  await call("DELETE", `${V2}/tab`);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(watching.types(), ["ADDED tab", "MODIFIED tab", "DELETED tab"]);
+  assert.equal(watching.events[1]?.object.spec.schedule, "1 * * * *");
 });
 
 test("names that are taken are refused until they are free", async () => {

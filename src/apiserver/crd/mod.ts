@@ -1,2 +1,3 @@
+export { type Conversions, createConversions } from "./conversion.ts";
 export { type CustomResources, type CustomResourcesDeps, startCustomResources } from "./registrar.ts";
 export { createCustomSchemas } from "./openapi.ts";

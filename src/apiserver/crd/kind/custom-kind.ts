@@ -70,7 +70,8 @@ export function customKind(
     columns: customColumns(version.additionalPrinterColumns),
     decode: customDecoder(schema),
     retired: options.retired,
-    fromStorage: reader(place, schema, schemaOfVersion(stored)),
+    // what a webhook converts has the form of this version when it is read
+    fromStorage: reader(place, schema, options.convert ? schema : schemaOfVersion(stored)),
     ...(stored.name === version.name
       ? {}
       : { toStorage: (object: ApiObject) => ({ ...object, apiVersion: `${spec.group}/${stored.name}` }) }),
