@@ -219,7 +219,8 @@ async function takeAddresses(
   ending: Booting["ending"],
 ): Promise<{ network: InstanceNetwork; uplink: string }> {
   if (settings.fake) return { network: FAKE_NETWORK, uplink: FAKE_NETWORK.hostAddress };
-  const [network, uplink] = await Promise.all([chooseNetwork(settings.dataDir), uplinkAddress()]);
+  const [network, outside] = await Promise.all([chooseNetwork(settings.dataDir), uplinkAddress()]);
+  const uplink = outside ?? network.hostAddress;
   begun.defer(async () => {
     if (ending.purge) await removeHostAddress(network.hostAddress);
   });

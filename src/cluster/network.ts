@@ -124,11 +124,11 @@ export async function removeHostAddress(address: string): Promise<void> {
   });
 }
 
-/** The address by which this host reaches others, and its interface: the node's InternalIP. 127.0.0.1 without a network. */
-export async function uplinkAddress(): Promise<string> {
+/** The address by which this host reaches others, and its interface: the node's InternalIP. Undefined without a network. */
+export async function uplinkAddress(): Promise<string | undefined> {
   const { stdout } = await run("ip", ["-4", "-j", "route", "get", "192.0.2.1"]).catch(() => ({ stdout: "[]" }));
   const [route] = JSON.parse(stdout) as { prefsrc?: string }[];
-  return route?.prefsrc ?? "127.0.0.1";
+  return route?.prefsrc;
 }
 
 /** The host's DNS servers, but for the cluster's own. */

@@ -6,7 +6,7 @@ import { type Call, isDryRun, nameOf } from "../pipeline/call.ts";
 import { keyOf } from "../registry/keys.ts";
 import { isVolatile, throwStoreError } from "../registry/store-errors.ts";
 import { toStored } from "../registry/view.ts";
-import { trackUpdate } from "../patch/managed-fields.ts";
+import { trackUpdate } from "../managed-fields/field-manager.ts";
 
 /** Tries with a new generated name before the client is told. */
 const GENERATE_TRIES = 8;
@@ -14,7 +14,11 @@ const GENERATE_TRIES = 8;
 const MAX_GENERATED = 58;
 
 /** Creates an object: admission, defaults, validation, write. `object` is taken over. @throws StatusError */
-export async function createObject(call: Call, object: ApiObject): Promise<StoredObject> {
+export async function createObject(
+  call: Call,
+  object: ApiObject,
+  options: { ownFields?: boolean } = {},
+): Promise<StoredObject> {
   const { kind, info, server } = call;
   const { metadata } = object;
   matchNamespace(call, object);
@@ -23,6 +27,8 @@ export async function createObject(call: Call, object: ApiObject): Promise<Store
   if (metadata.resourceVersion && !dryRun)
     throw badRequest("resourceVersion should not be set on objects to be created");
   kind.strategy.setDefaults(object);
+  // fields that admission and the server itself set belong to nobody
+  if (!options.ownFields) trackUpdate(call, object, undefined);
   const attributes = admissionOf(call, { operation: "CREATE", object, old: undefined, dryRun });
   await mutate(call, attributes);
   const admitted = attributes.object ?? object;
@@ -68,7 +74,6 @@ export async function createObject(call: Call, object: ApiObject): Promise<Store
       for (const text of kind.strategy.warnings(candidate)) call.warnings.add(text);
       // a generated name is there by now
       await validate(call, { ...attributes, object: candidate, name: candidate.metadata.name });
-      trackUpdate(call, candidate, undefined);
       const key = keyOf(kind, info.namespace, candidate.metadata.name);
       if (dryRun) {
         undo?.();

@@ -1,6 +1,6 @@
 import { type ApiObject, type ApiResponse, badRequest, failure, notFound } from "#kinds";
 import { answerList, answerObject, answerValue, eventViewOf } from "../negotiation/shape.ts";
-import { trackUpdate } from "../patch/managed-fields.ts";
+import { trackUpdate } from "../managed-fields/field-manager.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
 import { decodeObject } from "../pipeline/decode.ts";
 import { methodNotAllowed } from "../pipeline/routing.ts";

@@ -3,7 +3,7 @@ import { type ApiObject, badRequest, conflict, invalid, modified, notFound } fro
 import { isStoreError, type StoredObject } from "#store";
 import { admissionOf, mutate, validate } from "../pipeline/admit.ts";
 import { type Call, isDryRun } from "../pipeline/call.ts";
-import { trackUpdate } from "../patch/managed-fields.ts";
+import { differsInTimesOnly, trackUpdate } from "../managed-fields/field-manager.ts";
 import { keyOf } from "../registry/keys.ts";
 import { isVolatile, throwStoreError } from "../registry/store-errors.ts";
 import { toStored, viewOf } from "../registry/view.ts";
@@ -67,6 +67,7 @@ async function attempt(
   if (options.internal) return write(call, stored, old, object, dryRun);
   const attributes = admissionOf(call, { operation: "UPDATE", object, old, dryRun });
   strategy.setDefaults(object);
+  if (!options.ownFields) trackUpdate(call, object, old);
   await mutate(call, attributes);
   const candidate = attributes.object ?? object;
   if (candidate !== object) strategy.setDefaults(candidate);
@@ -81,7 +82,6 @@ async function attempt(
     if (errors.length > 0) throw invalid(kind, info.name, errors);
     for (const text of strategy.warnings(candidate, old)) call.warnings.add(text);
     await validate(call, attributes);
-    if (!options.ownFields) trackUpdate(call, candidate, old);
     if (dryRun) undo?.();
     return await write(call, stored, old, candidate, dryRun);
   } catch (error) {
@@ -106,7 +106,7 @@ async function write(
     return gone;
   }
   // a write that changes nothing is none: same revision, no event
-  if (deepEqual(candidate, old)) return stored;
+  if (deepEqual(candidate, old) || differsInTimesOnly(candidate, old)) return stored;
   return server.store.update(stored.key, toStored(kind, candidate), stored.revision, {
     volatile: isVolatile(kind, candidate),
   });
