@@ -247,10 +247,15 @@ function ownerText({ manager, subresource, operation, apiVersion }: OwnerId): st
   return operation === "Update" ? `${name} using ${apiVersion}` : name;
 }
 
-function failedApply({ kind, info }: Call, { metadata }: ApiObject, error: unknown): StatusError {
+/** A configuration that its kind's schema does not fit; the original tells it as an error of its own, without a reason. */
+export function failedApply(
+  { kind, info }: Call,
+  { metadata }: Pick<ApiObject, "metadata">,
+  error: unknown,
+): StatusError {
   const message = error instanceof Error ? error.message : String(error);
-  const at = `${kind.namespaced ? info.namespace : ""}/${metadata.name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
-  return failure(500, "", `failed to create typed patch object (${at}): ${message}`);
+  const at = `${kind.namespaced ? info.namespace : ""}/${metadata.name}; ${kind.group}/${kind.version}, Kind=${kind.kind}`;
+  return failure(500, undefined, `failed to create typed patch object (${at}): ${message}`);
 }
 
 /** True when nothing differs but the times of managedFields: such a write is none. */

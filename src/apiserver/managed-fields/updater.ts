@@ -169,7 +169,7 @@ export function applyTo(
   const { type, ignored } = versions;
   const id = idOf(who);
   const last = owners.get(id);
-  const said = recursiveDifference(fieldSetOf(config, type), ignored);
+  const said = recursiveDifference(fieldSetOf(config, type, true), ignored);
   const wanted = new Map(owners);
   wanted.set(id, { ...who, set: said, time: last?.time });
   const merged = prune(mergeValues(live, config, type), wanted, versions, last);

@@ -1,6 +1,6 @@
-import { type ApiObject, apiVersionOf, badRequest } from "#kinds";
+import { type ApiObject, apiVersionOf, badRequest, checkFields } from "#kinds";
 import type { StoredObject } from "#store";
-import { applyConfig } from "../managed-fields/field-manager.ts";
+import { applyConfig, failedApply } from "../managed-fields/field-manager.ts";
 import type { Call } from "../pipeline/call.ts";
 import { asObject, duplicatesIn } from "../pipeline/decode.ts";
 import { isForced } from "../pipeline/write-options.ts";
@@ -42,6 +42,11 @@ function readConfiguration(call: Call, body: unknown): ApiObject {
   const { apiVersion = "", kind: name = "" } = body as { apiVersion?: string; kind?: string };
   if (apiVersion !== apiVersionOf(kind) || name !== kind.kind)
     throw badRequest(`invalid object type: ${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${name}`);
+  const [unknown] = kind.decode ? [] : checkFields(body as Record<string, unknown>, kind.schema).unknown;
+  if (unknown !== undefined) {
+    const path = /"(.*)"/.exec(unknown)?.[1] ?? "";
+    throw failedApply(call, body as ApiObject, `.${path}: field not declared in schema`);
+  }
   const config = asObject(call, body, kind, { duplicates: duplicatesIn(call) });
   const { metadata } = config;
   if (!metadata.name)
