@@ -10,6 +10,7 @@ import {
   type Listener,
   loadOrCreatePki,
   nodeUser,
+  type Pki,
   serviceAccountUser,
   type TokenAuthenticator,
   writePrivateFile,
@@ -23,6 +24,7 @@ import { startScheduler } from "#scheduler";
 import type { Store } from "#store";
 import { createMemoryStore } from "../store/memory/mod.ts";
 import { bootstrapObjects } from "./bootstrap.ts";
+import { createCertificateSigner } from "./certificate-signer.ts";
 import type { InstanceConfig } from "./config.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { nodeDir, openAll, openEngine, openFakeEngine } from "./engines.ts";
@@ -174,7 +176,7 @@ export async function startInstance(settings: InstanceSettings, given: InstanceD
   await bootstrapObjects(plane, network, port ?? 6443);
   bootstrapped = true;
   const informers = begun.use(plane.informersOf(plane.clientAs(componentUser(CONTROLLER_MANAGER), CONTROLLER_MANAGER)));
-  startControl(boot, plane, informers, pki.caCertificate);
+  startControl(boot, plane, informers, pki);
   if (!settings.fake && nodes.length > 0) await startNetwork(boot, informers);
   const nodesStarted = Promise.all(startNodes(boot, plane, connectors));
   nodesStarted.catch(() => {}); // told by whoever waits for it, and logged
@@ -260,12 +262,7 @@ function namesOfNodes(settings: InstanceSettings): string[] {
 }
 
 /** Each controller acts as its own ServiceAccount in kube-system, as with `--use-service-account-credentials`. */
-function startControl(
-  { settings, deps, begun }: Booting,
-  plane: ControlPlane,
-  informers: Informers,
-  rootCA: string,
-): void {
+function startControl({ settings, deps, begun }: Booting, plane: ControlPlane, informers: Informers, pki: Pki): void {
   const scheduler = plane.clientAs(componentUser("kube-scheduler"), "kube-scheduler");
   begun.use(startScheduler({ ...deps, client: scheduler, informers }));
   const acting = (client: Client) => ({
@@ -276,7 +273,10 @@ function startControl(
     startControllers(
       { ...deps, ...acting(plane.clientAs(LOOPBACK, CONTROLLER_MANAGER)), informers },
       {
-        rootCA,
+        rootCA: pki.caCertificate,
+        signToken: plane.tokens.legacyToken,
+        // certificates are for programs outside, whose time is not ours to choose
+        certificates: createCertificateSigner({ clock: systemClock }, pki.ca),
         identity: (account) => acting(plane.clientAs(serviceAccountUser("kube-system", account), CONTROLLER_MANAGER)),
         localPath: {
           root: join(settings.dataDir, "local-path"),

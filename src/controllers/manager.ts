@@ -1,3 +1,4 @@
+import { type CertificateSigner, createCertificateController } from "./certificates/signer.ts";
 import { createCronJobController } from "./cronjob/cronjob.ts";
 import { createDaemonSetController } from "./daemonset/daemonset.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
@@ -18,6 +19,7 @@ import type { Controller, ControllerDeps } from "./runtime/controller.ts";
 import { createRootCAPublisher, createServiceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { createIPAddressController } from "./service-cidr/ip-addresses.ts";
 import { createServiceCIDRController } from "./service-cidr/service-cidr.ts";
+import { createTokenSecretController, type TokenSecretsOptions } from "./serviceaccount/token-secrets.ts";
 import { createStatefulSetController } from "./statefulset/statefulset.ts";
 import { createTTLAfterFinishedController } from "./ttl/ttl-after-finished.ts";
 import { createVolumeBinder } from "./volume/binder.ts";
@@ -32,6 +34,10 @@ export interface ControllersOptions {
   rootCA?: string;
   /** Terminated pods that are kept, the oldest going first. Default 12500, as kube-controller-manager; 0 = all. */
   terminatedPodThreshold?: number;
+  /** Signs tokens for Secrets of type `kubernetes.io/service-account-token`. Without it they stay empty. */
+  signToken?: TokenSecretsOptions["sign"];
+  /** Signs certificates. Without it nobody answers certificate requests. */
+  certificates?: CertificateSigner;
   /** How the controller acts that has this ServiceAccount in kube-system. Default: as `deps` says. */
   identity?(account: string): Pick<ControllerDeps, "client" | "recorder">;
   /** Where volumes of the default StorageClass `local-path` live. Without it there is neither class nor provisioner. */
@@ -51,6 +57,9 @@ type Factory = (deps: ControllerDeps, options: ControllersOptions) => Controller
 const FACTORIES: Readonly<Record<string, Factory>> = {
   serviceaccount: createServiceAccountController,
   "root-ca-certificate-publisher": (deps, { rootCA }) => (rootCA ? createRootCAPublisher(deps, { rootCA }) : undefined),
+  "serviceaccount-token": (deps, { rootCA, signToken }) =>
+    rootCA && signToken ? createTokenSecretController(deps, { rootCA, sign: signToken }) : undefined,
+  certificate: (deps, { certificates }) => (certificates ? createCertificateController(deps, certificates) : undefined),
   namespace: createNamespaceController,
   deployment: createDeploymentController,
   replicaset: createReplicaSetController,
@@ -95,8 +104,8 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   "garbage-collector": "generic-garbage-collector",
 };
 
-/** What kube-apiserver does itself in the original, where no controller's ServiceAccount may do it. */
-const OF_THE_SERVER = new Set(["service-ip-addresses"]);
+/** What the original does as itself (kube-apiserver, or the token controller), where no controller's ServiceAccount may do it. */
+const OF_THE_SERVER = new Set(["service-ip-addresses", "serviceaccount-token"]);
 
 /** Names that `which` may hold. */
 export const controllerNames: readonly string[] = Object.keys(FACTORIES);

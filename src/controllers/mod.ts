@@ -8,4 +8,5 @@ export {
   type ReconcileResult,
   type Sources,
 } from "./runtime/controller.ts";
+export type { CertificateSigner, RequestedCertificate } from "./certificates/signer.ts";
 export type { LocalPathOptions } from "./volume/local-path.ts";

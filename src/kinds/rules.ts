@@ -81,6 +81,7 @@ import type {
   StatefulSet,
   ValidatingAdmissionPolicyBinding,
 } from "./generated/types.ts";
+import { prepareCertificateRequestUpdate, validateCertificateSigningRequest } from "./certificates/rules.ts";
 import * as columns from "./misc/columns.ts";
 import {
   nameIsIPAddress,
@@ -340,6 +341,11 @@ const storage: Record<string, KindRules> = {
 
 const access: Record<string, KindRules> = {
   "certificates.k8s.io/CertificateSigningRequest": rules<CertificateSigningRequest>({
+    nameCheck: nameIsPathSegment,
+    restoresStatus: true,
+    prepareForUpdate: prepareCertificateRequestUpdate,
+    validate: validateCertificateSigningRequest,
+    validateUpdate: validateCertificateSigningRequest,
     columns: columns.certificateSigningRequestColumns,
     selectableFields: ({ spec }) => ({ "spec.signerName": spec.signerName }),
   }),

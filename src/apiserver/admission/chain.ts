@@ -1,6 +1,7 @@
 import type { Clock, DeepReadonly, Logger, Random } from "#base";
 import type { ResourceQuota, Scheme, Usage } from "#kinds";
 import type { AdmissionPlugin, Authorizer, Reader } from "../ports.ts";
+import { createCertificateAdmission } from "./certificates.ts";
 import { createPersistentVolumeClaimResize } from "./claim-resize.ts";
 import { createDefaultIngressClass, createDefaultStorageClass } from "./default-classes.ts";
 import { createDefaultTolerationSeconds } from "./default-toleration-seconds.ts";
@@ -55,6 +56,7 @@ export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
     createDefaultIngressClass({ reader }),
     createPodTopologyLabels({ reader }),
     createExpressionChecks(),
+    createCertificateAdmission(deps),
     createMutatingWebhooks(webhooks),
     createValidatingPolicies(deps),
     createValidatingWebhooks(webhooks),

@@ -43,6 +43,10 @@ interface Claims {
     warnafter?: number;
   };
 }
+const LEGACY_ISSUER = "kubernetes/serviceaccount";
+/** Claims of a token that a Secret holds. */
+type LegacyClaims = { readonly iss: typeof LEGACY_ISSUER } & Readonly<Record<string, string>>;
+
 interface Named {
   name: string;
   uid: string;
@@ -64,6 +68,8 @@ export interface ServiceAccountTokens {
     review(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined;
   };
   readonly issuer: string;
+  /** A token for a Secret of type `kubernetes.io/service-account-token`: without an end, good while that Secret holds it. */
+  legacyToken(account: { namespace: string; name: string; uid: string; secret: string }): string;
   /** The public key as JWKS, for `/openid/v1/jwks`. */
   readonly jwks: { keys: object[] };
 }
@@ -84,7 +90,7 @@ export function createServiceAccountTokens(
   const kid = createHash("sha256")
     .update(publicKey.export({ type: "spki", format: "der" }))
     .digest("base64url");
-  const verified = new Map<string, Claims>();
+  const verified = new Map<string, Claims | LegacyClaims>();
 
   const check = (token: string, audiences: readonly string[]) => {
     let claims = verified.get(token);
@@ -95,6 +101,10 @@ export function createServiceAccountTokens(
       verified.set(token, claims);
     }
     const now = deps.clock.now() / 1000;
+    if (isLegacy(claims)) {
+      const shared = own.filter((audience) => audiences.includes(audience));
+      return shared.length > 0 ? { user: legacyUser(claims, token, deps.reader), audiences: shared } : undefined;
+    }
     if (claims.exp < now || claims.nbf > now + 60) throw new Error("token is expired or not yet valid");
     const shared = claims.aud.filter((audience) => audiences.includes(audience));
     if (shared.length === 0)
@@ -106,6 +116,19 @@ export function createServiceAccountTokens(
 
   return {
     issuer,
+    legacyToken: ({ namespace, name, uid, secret }) =>
+      signToken(
+        {
+          iss: LEGACY_ISSUER,
+          [`${LEGACY_ISSUER}/namespace`]: namespace,
+          [`${LEGACY_ISSUER}/secret.name`]: secret,
+          [`${LEGACY_ISSUER}/service-account.name`]: name,
+          [`${LEGACY_ISSUER}/service-account.uid`]: uid,
+          sub: serviceAccountUsername(namespace, name),
+        },
+        privateKey,
+        kid,
+      ),
     jwks: { keys: [{ ...jwk, use: "sig", alg: "ES256", kid }] },
     authenticator: {
       authenticate: (token) => check(token, own)?.user,
@@ -162,24 +185,24 @@ export function createServiceAccountTokens(
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-function signToken(claims: Claims, key: KeyObject, kid: string): string {
+function signToken(claims: object, key: KeyObject, kid: string): string {
   const head = `${part({ alg: "ES256", kid })}.${part(claims)}`;
   return `${head}.${sign("sha256", Buffer.from(head), { key, dsaEncoding: "ieee-p1363" }).toString("base64url")}`;
 }
 
 /** Undefined for tokens of another issuer. @throws Error */
-function verifyToken(token: string, key: KeyObject, issuer: string): Claims | undefined {
+function verifyToken(token: string, key: KeyObject, issuer: string): Claims | LegacyClaims | undefined {
   const [head = "", body = "", signature = "", ...rest] = token.split(".");
   if (!signature || rest.length > 0) return undefined;
   let header: { alg?: string };
-  let claims: Claims;
+  let claims: Claims | LegacyClaims;
   try {
     header = JSON.parse(Buffer.from(head, "base64url").toString("utf8"));
     claims = JSON.parse(Buffer.from(body, "base64url").toString("utf8"));
   } catch {
     return undefined;
   }
-  if (claims.iss !== issuer || header.alg !== "ES256") return undefined;
+  if ((claims.iss !== issuer && !isLegacy(claims)) || header.alg !== "ES256") return undefined;
   const good = verify(
     "sha256",
     Buffer.from(`${head}.${body}`),
@@ -262,5 +285,24 @@ function userOf(claims: Claims, reader: Reader): UserInfo {
     uid: serviceaccount.uid,
     groups: [...serviceAccountGroups(namespace), "system:authenticated"],
     extra,
+  };
+}
+
+const isLegacy = (claims: Claims | LegacyClaims): claims is LegacyClaims => claims.iss === LEGACY_ISSUER;
+
+/** @throws Error when the account is gone, or the Secret does not hold this token (any more) */
+function legacyUser(claims: LegacyClaims, token: string, reader: Reader): UserInfo {
+  const claim = (name: string) => claims[`${LEGACY_ISSUER}/${name}`] ?? "";
+  const [namespace, name, uid] = [claim("namespace"), claim("service-account.name"), claim("service-account.uid")];
+  const secret = reader.get(resources.secrets, namespace, claim("secret.name"));
+  if (!secret || secret.metadata.deletionTimestamp) throw new Error("service account token has been invalidated");
+  if (Buffer.from(secret.data?.token ?? "", "base64").toString("latin1") !== token)
+    throw new Error("service account token does not match server's copy");
+  if (reader.get(resources.serviceAccounts, namespace, name)?.metadata.uid !== uid)
+    throw new Error("the service account is gone");
+  return {
+    username: serviceAccountUsername(namespace, name),
+    uid,
+    groups: [...serviceAccountGroups(namespace), "system:authenticated"],
   };
 }

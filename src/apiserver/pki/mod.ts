@@ -1,3 +1,4 @@
+export { parseCertificateRequest, type ParsedRequest } from "./certificate-request.ts";
 export {
   addressBytes,
   type CertificateRequest,

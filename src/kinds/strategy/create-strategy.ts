@@ -30,7 +30,7 @@ export function createStrategy(row: KindRow, schemaName: string, rules: KindRule
     prepareForUpdate(object, old, subresource) {
       keepSystemMetadata(object, old);
       if (subresource === "status") keepAllButStatus(object, old);
-      else if (hasStatus) keepField(object, old, "status");
+      else if (hasStatus && !rules.restoresStatus) keepField(object, old, "status");
       rules.prepareForUpdate?.(object, old, subresource);
       if (rules.generation && subresource !== "status" && !sameSpec(object, old)) {
         object.metadata.generation = (old.metadata.generation ?? 0) + 1;

@@ -16,6 +16,8 @@ export interface KindRules<T extends ApiObject = ApiObject> {
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without resourceVersion is refused. */
   readonly conditionalUpdateOnly?: boolean;
+  /** `prepareForUpdate` itself restores what a subresource may not change of the status. */
+  readonly restoresStatus?: boolean;
   /** A create may set the status (nodes). */
   readonly statusOnCreate?: boolean;
   /** `orphan` where that is what a deletion without a policy does. */
