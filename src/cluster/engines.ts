@@ -33,6 +33,8 @@ export async function openEngine(
     imagesDir: index === 0 ? config.imagesDir : join(nodeDir(config.dataDir, index), "images"),
     instanceId: id,
     podCIDR: nodeCIDR(network, index),
+    clusterCIDR: network.clusterCIDR,
+    hostAddress: network.hostAddress,
     // a letter behind the id keeps the first node's prefix from being the start of the others'
     interfacePrefix: `${own}${String.fromCharCode(97 + index)}`,
     cgroupParent: `/slim-${id}`,

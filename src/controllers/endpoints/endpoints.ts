@@ -10,7 +10,7 @@ import {
   type Service,
 } from "#kinds";
 import { type Controller, type ControllerDeps, createController } from "../runtime/controller.ts";
-import { copyOf, fromCache, ignoreNotFound, isNamespaceTerminating, keyOf, timestamp } from "../runtime/objects.ts";
+import { copyOf, fromCache, ignoreNotFound, isNamespaceTerminating, keyOf } from "../runtime/objects.ts";
 import {
   byNamespace,
   HEADLESS,
@@ -20,7 +20,7 @@ import {
   selecting,
   TRIGGER_TIME,
 } from "./endpointslice.ts";
-import { addressesOf, addressTypesOf, isCandidate, portsFor } from "./plan.ts";
+import { addressesOf, addressTypesOf, createTriggerTimes, isCandidate, portsFor } from "./plan.ts";
 
 type P = DeepReadonly<Pod>;
 type S = DeepReadonly<Service>;
@@ -35,11 +35,12 @@ const BATCH = 200;
 
 /** The older form of EndpointSlices, one object a Service. https://kubernetes.io/docs/concepts/services-networking/service/#endpoints */
 export function createEndpointsController(deps: ControllerDeps): Controller {
-  const { client, clock } = deps;
+  const { client } = deps;
   const services = deps.informers.for(resources.services);
   const pods = deps.informers.for(resources.pods);
   const endpoints = deps.informers.for(resources.endpoints);
   const sizes = new Map<string, number>();
+  const triggers = createTriggerTimes();
   byNamespace(services);
   byNamespace(pods);
 
@@ -63,6 +64,7 @@ export function createEndpointsController(deps: ControllerDeps): Controller {
       const at = (object: DeepReadonly<Endpoints>) => ({ namespace: object.metadata.namespace });
       if (!service) {
         sizes.delete(key);
+        triggers.forget(key);
         if (!found || found.metadata.labels?.[MANAGED_BY] === undefined || found.metadata.annotations?.[LEADER]) return;
         await ignoreNotFound(client.delete(resources.endpoints, found.metadata.name, at(found)));
         return;
@@ -71,6 +73,7 @@ export function createEndpointsController(deps: ControllerDeps): Controller {
         return;
       const selected = selectedPods(pods, service);
       sizes.set(key, selected.length);
+      const trigger = triggers.of(key, service, selected);
       const { subsets, truncated } = subsetsOf(service, selected);
       const labels = {
         ...service.metadata.labels,
@@ -85,7 +88,10 @@ export function createEndpointsController(deps: ControllerDeps): Controller {
         over === truncated
       )
         return;
-      const annotations = { [TRIGGER_TIME]: timestamp(clock), ...(truncated ? { [CAPACITY]: "truncated" } : {}) };
+      const annotations = {
+        ...(trigger ? { [TRIGGER_TIME]: trigger } : {}),
+        ...(truncated ? { [CAPACITY]: "truncated" } : {}),
+      };
       const { name, namespace } = service.metadata;
       const metadata = { name, ...(namespace ? { namespace } : {}), labels, annotations };
       try {
@@ -98,7 +104,7 @@ export function createEndpointsController(deps: ControllerDeps): Controller {
           });
         else {
           const copy = copyOf(resources.endpoints, found);
-          const { [CAPACITY]: _, ...others } = copy.metadata.annotations ?? {};
+          const { [CAPACITY]: _, [TRIGGER_TIME]: _before, ...others } = copy.metadata.annotations ?? {};
           const { subsets: __, ...rest } = copy;
           await client.update(resources.endpoints, {
             ...rest,

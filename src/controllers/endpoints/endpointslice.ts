@@ -7,13 +7,19 @@ import {
   isPodTerminal,
   matchesLabels,
   type Pod,
-  podCondition,
   resources,
   type Service,
 } from "#kinds";
 import { type Controller, type ControllerDeps, createController } from "../runtime/controller.ts";
-import { copyOf, fromCache, ignoreNotFound, isNamespaceTerminating, keyOf, timeOf } from "../runtime/objects.ts";
-import { type AddressType, addressTypesOf, groupEndpoints, planSlices, slicePrefix } from "./plan.ts";
+import { copyOf, fromCache, ignoreNotFound, isNamespaceTerminating, keyOf } from "../runtime/objects.ts";
+import {
+  type AddressType,
+  addressTypesOf,
+  createTriggerTimes,
+  groupEndpoints,
+  planSlices,
+  slicePrefix,
+} from "./plan.ts";
 
 type P = DeepReadonly<Pod>;
 type S = DeepReadonly<Service>;
@@ -36,22 +42,13 @@ export function createEndpointSliceController(deps: ControllerDeps): Controller 
   const slices = deps.informers.for(resources.endpointSlices);
   const recorder = deps.recorder("endpoint-slice-controller");
   const sizes = new Map<string, number>();
-  const triggered = new Map<string, number>();
+  const triggers = createTriggerTimes();
   byNamespace(services);
   byNamespace(pods);
   slices.addIndex("service", ({ metadata: { namespace, labels = {} } }) =>
     labels[MANAGED_BY] === MANAGER && labels[SERVICE_NAME] ? [`${namespace}/${labels[SERVICE_NAME]}`] : [],
   );
   const zoneOf = (node: string) => nodes.get(undefined, node)?.metadata.labels?.["topology.kubernetes.io/zone"];
-
-  /** When what the slices say last changed, for measuring how long it took to say it. */
-  function triggerTime(key: string, service: S, selected: readonly P[]): string | undefined {
-    const times = selected.map((pod) => timeOf(podCondition(pod, "Ready")?.lastTransitionTime));
-    const newest = Math.max(timeOf(service.metadata.creationTimestamp), ...times);
-    if (newest <= (triggered.get(key) ?? 0)) return undefined;
-    triggered.set(key, newest);
-    return `${new Date(newest).toISOString().slice(0, 19)}Z`;
-  }
 
   async function apply(
     service: S,
@@ -81,18 +78,19 @@ export function createEndpointSliceController(deps: ControllerDeps): Controller 
         ports: [...ports],
       });
     }
-    const updates = new Map(plan.update.map(({ slice, endpoints }) => [slice, endpoints]));
+    const updates = new Map(plan.update.map((update) => [update.slice, update]));
     for (const slice of live) {
       if (plan.remove.includes(slice)) continue;
-      const endpoints = updates.get(slice);
-      if (!endpoints && deepEqual(slice.metadata.labels, labels)) continue;
+      const update = updates.get(slice);
+      if (!update && deepEqual(slice.metadata.labels, labels)) continue;
       const copy = copyOf(resources.endpointSlices, slice);
       const { [TRIGGER_TIME]: _, ...others } = copy.metadata.annotations ?? {};
       const metadata = { ...copy.metadata, labels, annotations: { ...others, ...annotations } };
       await client.update(resources.endpointSlices, {
         ...copy,
         metadata,
-        ...(endpoints ? { endpoints: [...endpoints] } : {}),
+        ...(update ? { endpoints: [...update.endpoints] } : {}),
+        ...(update?.ports ? { ports: [...update.ports] } : {}),
       });
     }
     for (const { metadata } of plan.remove) {
@@ -139,7 +137,7 @@ export function createEndpointSliceController(deps: ControllerDeps): Controller 
       const service = fromCache(services, key);
       if (!service) {
         sizes.delete(key);
-        triggered.delete(key);
+        triggers.forget(key);
         return;
       }
       if (service.spec?.type === "ExternalName" || !service.spec?.selector || service.metadata.deletionTimestamp)
@@ -148,7 +146,7 @@ export function createEndpointSliceController(deps: ControllerDeps): Controller 
       sizes.set(key, selected.length);
       const types = addressTypesOf(service);
       try {
-        const trigger = triggerTime(key, service, selected);
+        const trigger = triggers.of(key, service, selected);
         for (const type of types) await apply(service, type, selected, trigger);
         for (const slice of slices.byIndex("service", key)) {
           if (types.includes(slice.addressType as AddressType)) continue;
@@ -158,7 +156,7 @@ export function createEndpointSliceController(deps: ControllerDeps): Controller 
         }
       } catch (error) {
         if (isNamespaceTerminating(error)) return;
-        triggered.delete(key);
+        triggers.forget(key);
         const text = `Error updating Endpoint Slices for Service ${key}: ${error instanceof Error ? error.message : String(error)}`;
         recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
         throw error;

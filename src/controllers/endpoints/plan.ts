@@ -1,6 +1,7 @@
 import { type DeepReadonly, deepEqual } from "#base";
 import type { Endpoint, EndpointPort, EndpointSlice, Service } from "#kinds";
-import { isPodReady, isPodTerminal, type Pod } from "#kinds";
+import { isPodReady, isPodTerminal, type Pod, podCondition } from "#kinds";
+import { timeOf } from "../runtime/objects.ts";
 
 type P = DeepReadonly<Pod>;
 type S = DeepReadonly<Service>;
@@ -19,7 +20,8 @@ export interface PortGroup {
 /** What has to be written so that slices hold the endpoints that they should. */
 export interface SlicePlan {
   readonly create: { ports: readonly EndpointPort[]; endpoints: readonly Endpoint[] }[];
-  readonly update: { slice: Slice; endpoints: readonly Endpoint[] }[];
+  /** `ports`: the slice gets others. */
+  readonly update: { slice: Slice; endpoints: readonly Endpoint[]; ports?: readonly EndpointPort[] }[];
   readonly remove: Slice[];
 }
 
@@ -136,6 +138,9 @@ export function planSlices(groups: readonly PortGroup[], existing: readonly Slic
     else plan.create.push({ ports: [], endpoints: [] });
   }
   plan.remove.push(...left);
+  // a slice that would go becomes one that would come: one write instead of two, and it keeps its name
+  while (plan.create.length > 0 && plan.remove.length > 0)
+    plan.update.push({ slice: plan.remove.shift()!, ...plan.create.shift()! });
   return plan;
 }
 
@@ -178,3 +183,24 @@ function samePorts(a: Slice["ports"] | null, b: readonly EndpointPort[]): boolea
 
 /** `<service>-`, cut where a generated name would be too long. */
 export const slicePrefix = (name: string): string => (`${name}-`.length > 58 ? name.slice(0, 57) : `${name}-`);
+
+/**
+ * Tells when what is said of each Service last changed, for measuring how long it took to say it: the newest of the Service's
+ * creation and its pods' readiness; undefined when that was told before.
+ */
+export function createTriggerTimes(): {
+  of(key: string, service: S, pods: readonly P[]): string | undefined;
+  forget(key: string): void;
+} {
+  const told = new Map<string, number>();
+  return {
+    of(key, service, pods) {
+      const times = pods.map((pod) => timeOf(podCondition(pod, "Ready")?.lastTransitionTime));
+      const newest = Math.max(timeOf(service.metadata.creationTimestamp), ...times);
+      if (newest <= (told.get(key) ?? 0)) return undefined;
+      told.set(key, newest);
+      return `${new Date(newest).toISOString().slice(0, 19)}Z`;
+    },
+    forget: (key) => void told.delete(key),
+  };
+}

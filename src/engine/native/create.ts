@@ -46,6 +46,8 @@ export interface NativeEngineOptions {
   readonly podCIDR: string;
   /** Range of the pods of all nodes: traffic to it keeps its source address. Default: `podCIDR`. */
   readonly clusterCIDR?: string;
+  /** Address of this host from which it reaches pods; absent: the kernel chooses, and may choose another instance's. */
+  readonly hostAddress?: string;
   /** Begins the names of all veths, at most 9 characters. Unique on the host: `purge` removes what begins with it. */
   readonly interfacePrefix: string;
   /** Control group above all pods: `/slim-1a2b3c`. Unique on the host: `purge` removes it. */
@@ -152,7 +154,7 @@ async function ownImages(
 function networkFor(
   deps: Pick<Context, "run" | "libc" | "namespaces">,
   host: Context["host"],
-  { instanceId, podCIDR, interfacePrefix, clusterCIDR, cniConfDir }: NativeEngineOptions,
+  { instanceId, podCIDR, interfacePrefix, clusterCIDR, hostAddress, cniConfDir }: NativeEngineOptions,
 ): Context["network"] {
   if (cniConfDir !== undefined) return createCNINetwork(deps, { confDir: cniConfDir });
   const rules = createHostRules(
@@ -161,7 +163,7 @@ function networkFor(
   );
   return createRoutedNetwork(
     { ...deps, ip: host.programs.ip, pool: createAddressPool(podCIDR), rules },
-    { interfacePrefix, mtu: host.uplinkMtu },
+    { interfacePrefix, mtu: host.uplinkMtu, hostAddress },
   );
 }
 

@@ -102,8 +102,16 @@ export function addAddress(index: number, address: string): NetlinkMessage {
   return { type: 20, flags: NLM_F_CREATE | NLM_F_REPLACE, body, what: `address ${address}` };
 }
 
-/** A route to `destination` (absent: the default route) through the interface, by `gateway` where there is one. */
-export function addRoute(options: { index: number; destination?: string; gateway?: string }): NetlinkMessage {
+/**
+ * A route to `destination` (absent: the default route) through the interface, by `gateway` where there is one. Connections that
+ * the host makes over it come from `source`, an address of the host; absent: the kernel chooses one.
+ */
+export function addRoute(options: {
+  index: number;
+  destination?: string;
+  gateway?: string;
+  source?: string | undefined;
+}): NetlinkMessage {
   const header = Buffer.alloc(12);
   header.writeUInt8(2, 0); // AF_INET
   header.writeUInt8(options.destination === undefined ? 0 : 32, 1);
@@ -115,6 +123,7 @@ export function addRoute(options: { index: number; destination?: string; gateway
     header,
     options.destination === undefined ? Buffer.alloc(0) : attribute(1, ipv4Bytes(options.destination)),
     options.gateway === undefined ? Buffer.alloc(0) : attribute(5, ipv4Bytes(options.gateway)),
+    options.source === undefined ? Buffer.alloc(0) : attribute(7, ipv4Bytes(options.source)),
     attribute(4, u32(options.index)),
   ]);
   return { type: 24, flags: NLM_F_CREATE | NLM_F_REPLACE, body, what: `route ${options.destination ?? "default"}` };

@@ -24,14 +24,12 @@ interface Wire {
  */
 export function createRoutedNetwork(
   deps: { run: Run; ip: string; libc: Libc | undefined; namespaces: Namespaces; pool: AddressPool; rules: HostRules },
-  options: { interfacePrefix: string; mtu: number },
+  options: { interfacePrefix: string; mtu: number; hostAddress?: string | undefined },
 ): PodNetwork {
   const { libc, namespaces, pool, rules } = deps;
   const holders = new Map<string, PortHolder>();
   const wire = (netns: string, end: Wire) =>
-    libc
-      ? wireByNetlink(libc, namespaces, netns, end, options.mtu)
-      : wireByProgram(deps.run, deps.ip, netns, end, options.mtu);
+    libc ? wireByNetlink(libc, namespaces, netns, end, options) : wireByProgram(deps.run, deps.ip, netns, end, options);
   return {
     needsRecord: false,
     async start() {
@@ -96,7 +94,7 @@ async function wireByNetlink(
   namespaces: Namespaces,
   netns: string,
   { link, address, mac }: Wire,
-  mtu: number,
+  { mtu, hostAddress }: { mtu: number; hostAddress?: string | undefined },
 ): Promise<void> {
   const peerNamespace = openSync(netns, "r");
   const here = netlink.openNetlink(libc);
@@ -110,7 +108,7 @@ async function wireByNetlink(
     there.request(netlink.addRoute({ index: netlink.PEER_INDEX, gateway: GATEWAY }));
     there.request(netlink.addNeighbour(netlink.PEER_INDEX, GATEWAY, HOST_MAC));
     const index = Number(readFileSync(`/sys/class/net/${link}/ifindex`, "utf8"));
-    here.request(netlink.addRoute({ index, destination: address }));
+    here.request(netlink.addRoute({ index, destination: address, source: hostAddress }));
     here.request(netlink.addNeighbour(index, address, mac));
   } finally {
     there.close();
@@ -124,12 +122,12 @@ async function wireByProgram(
   ip: string,
   netns: string,
   { link, address, mac }: Wire,
-  mtu: number,
+  { mtu, hostAddress }: { mtu: number; hostAddress?: string | undefined },
 ): Promise<void> {
   await mustRun(run, ip, ["-batch", "-"], {
     input: `link add ${link} address ${HOST_MAC} mtu ${mtu} type veth peer name eth0 address ${mac} mtu ${mtu} netns ${netns}
 link set ${link} up
-route replace ${address}/32 dev ${link} scope link
+route replace ${address}/32 dev ${link} scope link${hostAddress === undefined ? "" : ` src ${hostAddress}`}
 neigh replace ${address} lladdr ${mac} dev ${link} nud permanent
 `,
   });
