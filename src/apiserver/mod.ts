@@ -58,6 +58,7 @@ export type {
   VirtualResource,
 } from "./ports.ts";
 export { createQuotaCharges } from "./registry/quota-charges.ts";
+export { startLocalServices } from "./aggregation/mod.ts";
 export { createPostReview } from "./admission/webhook/post.ts";
 export { createConversions, createCustomSchemas, type CustomResources, startCustomResources } from "./crd/mod.ts";
 export { createReader } from "./registry/reader.ts";

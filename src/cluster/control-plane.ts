@@ -26,6 +26,7 @@ import {
   type Reader,
   type ServiceAccountTokens,
   startCustomResources,
+  startLocalServices,
   versionInfo,
 } from "#apiserver";
 import { type Client, createClient, createInformers, type Informers, type Transport } from "#client";
@@ -121,6 +122,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
     logger: logger.child({ part: "crd" }),
     conversions: createConversions({ post: createPostReview({ reader }), random }),
   });
+  startLocalServices({ store, scheme, clock, random, logger: logger.child({ part: "aggregator" }) });
   const transportAs = (user: UserInfo): Transport => ({
     // what the listener does for requests from outside
     call: ({ path, ...request }) =>

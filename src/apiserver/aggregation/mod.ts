@@ -1,0 +1,1 @@
+export { type LocalServices, type LocalServicesDeps, startLocalServices } from "./local-services.ts";
