@@ -90,6 +90,14 @@ import {
   validateServiceCIDR,
   validateServiceCIDRUpdate,
 } from "./networking/validate-addresses.ts";
+import * as ingress from "./networking/validate-ingress.ts";
+import { validateNetworkPolicy } from "./networking/validate-network-policy.ts";
+import { validatePodDisruptionBudget } from "./policy/validate.ts";
+import { validateHorizontalPodAutoscaler } from "./autoscaling/validate.ts";
+import { validateReplicationController, validateTemplateObject } from "./core/validate-replication.ts";
+import * as scheduled from "./scheduling/validate.ts";
+import * as classes from "./storage/validate-classes.ts";
+import * as drivers from "./storage/validate-drivers.ts";
 import * as rbac from "./rbac/validate.ts";
 import * as defaults from "./misc/defaults.ts";
 import { type KindRules, rules } from "./strategy/rules.ts";
@@ -166,11 +174,13 @@ const core: Record<string, KindRules> = {
     warnings: podWarnings,
   }),
   "/PodTemplate": rules({
+    validate: validateTemplateObject,
     columns: coreColumns.podTemplateColumns,
     defaults: coreDefaults.setPodTemplateDefaults,
     generation,
   }),
   "/ReplicationController": rules<ReplicationController>({
+    validate: validateReplicationController,
     columns: coreColumns.replicationControllerColumns,
     defaults: coreDefaults.setReplicationControllerDefaults,
     generation,
@@ -262,6 +272,7 @@ const workloads: Record<string, KindRules> = {
     validateUpdate: validateStatefulSetUpdate,
   }),
   "autoscaling/HorizontalPodAutoscaler": rules({
+    validate: validateHorizontalPodAutoscaler,
     columns: horizontalPodAutoscalerColumns,
     defaults: setHorizontalPodAutoscalerDefaults,
   }),
@@ -283,6 +294,8 @@ const workloads: Record<string, KindRules> = {
     validateUpdate: validateJobUpdate,
   }),
   "policy/PodDisruptionBudget": rules({
+    nameCheck: nameIsPathSegment,
+    validate: validatePodDisruptionBudget,
     columns: columns.podDisruptionBudgetColumns,
     generation,
     conditionalUpdateOnly: true,
@@ -300,11 +313,19 @@ const network: Record<string, KindRules> = {
     generation,
   }),
   "networking.k8s.io/IngressClass": rules({
+    validate: ingress.validateIngressClass,
+    validateUpdate: ingress.validateIngressClassUpdate,
     columns: columns.ingressClassColumns,
     defaults: defaults.setIngressClassDefaults,
     generation,
   }),
-  "networking.k8s.io/Ingress": { columns: columns.ingressColumns, generation },
+  "networking.k8s.io/Ingress": rules({
+    columns: columns.ingressColumns,
+    generation,
+    validate: ingress.validateIngress,
+    validateUpdate: ingress.validateIngressUpdate,
+    warnings: ingress.ingressWarnings,
+  }),
   "networking.k8s.io/IPAddress": rules<IPAddress>({
     columns: columns.ipAddressColumns,
     nameCheck: nameIsIPAddress,
@@ -312,6 +333,7 @@ const network: Record<string, KindRules> = {
     validateUpdate: validateIPAddressUpdate,
   }),
   "networking.k8s.io/NetworkPolicy": rules({
+    validate: validateNetworkPolicy,
     columns: columns.networkPolicyColumns,
     defaults: defaults.setNetworkPolicyDefaults,
     generation,
@@ -325,18 +347,43 @@ const network: Record<string, KindRules> = {
 
 const storage: Record<string, KindRules> = {
   "storage.k8s.io/CSIDriver": rules({
+    prepareForUpdate: drivers.prepareCSIDriverUpdate,
+    validate: drivers.validateCSIDriver,
+    validateUpdate: drivers.validateCSIDriverUpdate,
+    warnings: drivers.csiDriverWarnings,
     columns: columns.csiDriverColumns,
     defaults: defaults.setCSIDriverDefaults,
     conditionalUpdateOnly: true,
   }),
-  "storage.k8s.io/CSINode": { columns: columns.csiNodeColumns, conditionalUpdateOnly: true },
-  "storage.k8s.io/CSIStorageCapacity": { conditionalUpdateOnly: true },
+  "storage.k8s.io/CSINode": rules({
+    columns: columns.csiNodeColumns,
+    conditionalUpdateOnly: true,
+    validate: drivers.validateCSINode,
+    validateUpdate: drivers.validateCSINodeUpdate,
+  }),
+  "storage.k8s.io/CSIStorageCapacity": rules({
+    conditionalUpdateOnly: true,
+    validate: drivers.validateCSIStorageCapacity,
+    validateUpdate: drivers.validateCSIStorageCapacityUpdate,
+  }),
   "storage.k8s.io/StorageClass": rules({
+    validate: classes.validateStorageClass,
+    validateUpdate: classes.validateStorageClassUpdate,
+    warnings: classes.storageClassWarnings,
     columns: columns.storageClassColumns,
     defaults: defaults.setStorageClassDefaults,
   }),
-  "storage.k8s.io/VolumeAttachment": { columns: columns.volumeAttachmentColumns, conditionalUpdateOnly: true },
-  "storage.k8s.io/VolumeAttributesClass": { columns: columns.volumeAttributesClassColumns },
+  "storage.k8s.io/VolumeAttachment": rules({
+    columns: columns.volumeAttachmentColumns,
+    conditionalUpdateOnly: true,
+    validate: drivers.validateVolumeAttachment,
+    validateUpdate: drivers.validateVolumeAttachmentUpdate,
+  }),
+  "storage.k8s.io/VolumeAttributesClass": rules({
+    columns: columns.volumeAttributesClassColumns,
+    validate: classes.validateVolumeAttributesClass,
+    validateUpdate: classes.validateVolumeAttributesClassUpdate,
+  }),
 };
 
 const access: Record<string, KindRules> = {
@@ -419,11 +466,14 @@ const extension: Record<string, KindRules> = {
 };
 
 const scheduling: Record<string, KindRules> = {
-  "coordination.k8s.io/Lease": {
+  "coordination.k8s.io/Lease": rules({
     columns: columns.leaseColumns,
     allowCreateOnUpdate: true,
     conditionalUpdateOnly: true,
-  },
+    prepareForCreate: scheduled.dropLeaseFields,
+    prepareForUpdate: scheduled.dropLeaseFields,
+    validate: scheduled.validateLease,
+  }),
   "flowcontrol.apiserver.k8s.io/FlowSchema": rules({
     columns: columns.flowSchemaColumns,
     defaults: defaults.setFlowSchemaDefaults,
@@ -434,11 +484,13 @@ const scheduling: Record<string, KindRules> = {
     defaults: defaults.setPriorityLevelDefaults,
     generation,
   }),
-  "node.k8s.io/RuntimeClass": {
+  "node.k8s.io/RuntimeClass": rules({
     columns: columns.runtimeClassColumns,
     allowCreateOnUpdate: true,
     conditionalUpdateOnly: true,
-  },
+    validate: scheduled.validateRuntimeClass,
+    validateUpdate: scheduled.validateRuntimeClassUpdate,
+  }),
   "resource.k8s.io/DeviceClass": { columns: columns.nameAndAge, generation },
   "resource.k8s.io/ResourceClaim": rules({
     columns: columns.resourceClaimColumns,
@@ -456,7 +508,9 @@ const scheduling: Record<string, KindRules> = {
   "scheduling.k8s.io/PriorityClass": rules({
     columns: columns.priorityClassColumns,
     defaults: defaults.setPriorityClassDefaults,
-    generation,
+    prepareForCreate: scheduled.preparePriorityClass,
+    validate: scheduled.validatePriorityClass,
+    validateUpdate: scheduled.validatePriorityClassUpdate,
   }),
 };
 

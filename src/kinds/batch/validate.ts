@@ -3,9 +3,10 @@ import { validatePodTemplate } from "../core/pod/validate-template.ts";
 import type { CronJob, Job, JobSpec, PodTemplateSpec } from "../generated/types.ts";
 import { matchesSelector } from "../selector.ts";
 import type { FieldError } from "../status-error.ts";
-import { fieldError, immutable, invalidEach, nonNegative, oneOf } from "../validation/field-error.ts";
+import { fieldError, immutable, nonNegative, oneOf } from "../validation/field-error.ts";
 import { validateLabelSelector } from "../validation/label-selector.ts";
-import { isDNS1123Label, isDNS1123Subdomain } from "../validation/names.ts";
+import { validateDomainPrefixedPath } from "../validation/references.ts";
+import { isDNS1123Label } from "../validation/names.ts";
 import { cronError, isTimeZone } from "./cron-schedule.ts";
 import { validatePodFailurePolicy, validateSuccessPolicy } from "./validate-policies.ts";
 import { validateJobStatus } from "./validate-status.ts";
@@ -143,17 +144,7 @@ function validateIndexed(spec: JobSpec, path: string): FieldError[] {
 }
 
 function validateManagedBy(value: string, path: string): FieldError[] {
-  if (!value) return [fieldError.required(path)];
-  const slash = value.indexOf("/");
-  if (slash <= 0 || slash === value.length - 1) {
-    return [fieldError.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')];
-  }
-  const [host, rest] = [value.slice(0, slash), value.slice(slash + 1)];
-  const errors = invalidEach(path, host, isDNS1123Subdomain(host));
-  const pattern = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
-  if (!new RegExp(`^${pattern}$`).test(rest)) {
-    errors.push(fieldError.invalid(path, rest, `Invalid path (regex used for validation is '${pattern}')`));
-  }
+  const errors = validateDomainPrefixedPath(value, path);
   return value.length > 63 ? [...errors, fieldError.tooLong(path, 63)] : errors;
 }
 

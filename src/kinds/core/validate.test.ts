@@ -1,25 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createScheme } from "../create-scheme.ts";
-import type { ApiObject } from "../object.ts";
+import { errorsOf } from "../support/errors-of.ts";
 
 // Every message here is what kube-apiserver v1.36 answers.
-
-const scheme = createScheme();
-
-/** `field: message` of each error of a new object, or of a change of an old one. */
-function errorsOf(apiVersion: string, kind: string, object: object, old?: object): string[] {
-  const { strategy } = scheme.byKind(apiVersion, kind)!;
-  const whole = (of: object) => {
-    const full = structuredClone({ apiVersion, kind, ...of }) as ApiObject;
-    full.metadata = Object.assign({ name: "x", namespace: "n", uid: "u", resourceVersion: "1" }, full.metadata);
-    strategy.setDefaults(full);
-    return full;
-  };
-  const now = whole(object);
-  const errors = old ? strategy.validateUpdate(now, whole(old), "") : strategy.validate(now);
-  return errors.map(({ field, message }) => `${field}: ${message}`);
-}
 
 const service = (spec: object) => ({ spec: { ports: [{ port: 80 }], ...spec } });
 const given = { clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };

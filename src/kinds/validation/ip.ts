@@ -48,6 +48,20 @@ export function validateServiceRange(value: string, path: string): FieldError[] 
   return [fieldError.invalid(path, value, "must not have bits set beyond the prefix length")];
 }
 
+/** A range without the ways of writing that parsers read differently: leading zeros and IPv4 addresses within IPv6. */
+export function validateStrictCIDR(value: string, path: string): FieldError[] {
+  const [address = "", bits = ""] = value.split("/");
+  const plain = address.includes(".") && !address.includes(":") ? address.replace(/\b0+(?=\d)/g, "") : address;
+  const range = `${plain}/${bits.replace(/^0+(?=\d)/, "")}`;
+  if (range !== value && isCIDR(range)) {
+    return [fieldError.invalid(path, value, "must not have leading 0s in IP or prefix length")];
+  }
+  if (isCIDR(value) && /^::ffff:\d+\./i.test(address)) {
+    return [fieldError.invalid(path, value, "must not have an IPv4-mapped IPv6 address")];
+  }
+  return validateServiceRange(value, path);
+}
+
 function numberOf(address: string): bigint {
   if (isIPv4(address)) return address.split(".").reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
   const [head = "", tail] = canonicalIP(address).split("::");

@@ -49,11 +49,16 @@ const containerLists = (spec: PodSpec): [string, readonly Container[]][] => [
   ["containers", spec.containers ?? []],
 ];
 
-const OLD_LABELS: Readonly<Record<string, string>> = {
-  "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-  "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+/** Labels of topology that have had another name for long. */
+export const OLD_TOPOLOGY_LABELS: Readonly<Record<string, string>> = {
   "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
   "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+};
+
+const OLD_LABELS: Readonly<Record<string, string>> = {
+  ...OLD_TOPOLOGY_LABELS,
+  "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+  "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
   "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
 };
 
