@@ -1,6 +1,7 @@
 import { LOOPBACK } from "#apiserver";
 import type { Client } from "#client";
 import { isStatus, type Resource, resources, type ServiceCIDR } from "#kinds";
+import { reconcileFlowControl } from "./bootstrap-flow-control.ts";
 import { reconcilePolicy } from "./bootstrap-policy.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { InstanceNetwork } from "./network.ts";
@@ -9,7 +10,7 @@ const NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** Makes what every cluster has from its first moment; what is there already stays as it is. */
 export async function bootstrapObjects(
-  plane: Pick<ControlPlane, "clientAs" | "reader">,
+  plane: Pick<ControlPlane, "clientAs" | "clock" | "reader">,
   network: InstanceNetwork,
   apiPort: number,
 ): Promise<void> {
@@ -26,6 +27,7 @@ export async function bootstrapObjects(
   );
   await Promise.all([
     reconcilePolicy(client, plane.reader),
+    reconcileFlowControl(client, plane.reader, plane.clock.now()),
     create(resources.serviceCIDRs, serviceCIDR(network)),
     create(resources.services, kubernetesService(network) as never, "default"),
     create(resources.services, dnsService(network) as never, "kube-system"),

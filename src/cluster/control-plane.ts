@@ -55,6 +55,7 @@ export interface ControlPlane {
   readonly server: ApiServer;
   readonly scheme: MutableScheme;
   readonly reader: Reader;
+  readonly clock: Clock;
   readonly authorizer: Authorizer;
   readonly tokens: ServiceAccountTokens;
   readonly customResources: CustomResources;
@@ -132,6 +133,7 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
     server,
     scheme,
     reader,
+    clock,
     authorizer,
     tokens,
     customResources,
