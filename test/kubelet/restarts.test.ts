@@ -186,3 +186,23 @@ test("the restart count only grows: over restarts of the kubelet and when dead r
   await node.advanceUntil("p", (p) => containerStatus(p)?.restartCount === 3);
   assert.equal(containerStatus((await node.get("p"))!)?.lastState?.terminated?.exitCode, 9);
 });
+
+test("a container whose image changes is replaced without the pod ever being seen unready", async () => {
+  await using node = await createHarness({ images: ["slim/busybox:latest", "slim/other:latest"] });
+  await node.run("p", { containers: [{ name: "c" }] });
+  await node.until("p", (p) => containerStatus(p)?.ready);
+  const seen: string[] = [];
+  using _watch = await node.watchPods((pod) => {
+    const status = containerStatus(pod);
+    seen.push(
+      `${status?.restartCount} ${status?.ready} ${pod.status?.conditions?.find(({ type }) => type === "Ready")?.status}`,
+    );
+  });
+  await node.patch("p", { spec: { containers: [{ name: "c", image: "slim/other:latest" }] } });
+  await node.advanceUntil("p", (p) => containerStatus(p)?.restartCount === 1 && containerStatus(p)?.ready);
+  const pod = (await node.get("p"))!;
+  assert.equal(containerStatus(pod)?.image, "docker.io/slim/other:latest");
+  assert.equal(containerStatus(pod)?.lastState?.terminated?.exitCode, 143);
+  assert.deepEqual([...new Set(seen)], ["0 true True", "1 true True"]);
+  assert.ok((await node.events("p")).includes("Killing Container c definition changed, will be restarted"));
+});

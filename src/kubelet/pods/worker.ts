@@ -7,11 +7,11 @@ import { limitedVolumes } from "../volumes/usage.ts";
 import { finalStatus, podStatus, rejectedStatus } from "../status/pod-status.ts";
 import { applyPlan } from "./apply.ts";
 import { graceSeconds, killPod, restoredPod } from "./kill.ts";
-import type { ObservedContainer, ObservedPod } from "./observe.ts";
+import type { ObservedPod } from "./observe.ts";
 import { type PodPlan, planPod } from "./plan.ts";
 import { createPodResize } from "../resize/pod-resize.ts";
+import { createPodSight } from "./pod-sight.ts";
 import type { StartFailure } from "./start-container.ts";
-import { terminationMessage } from "./termination-message.ts";
 import { deadlineOf, fingerprint, isEmpty } from "./worker-checks.ts";
 import { recordEvent, type WorkerDeps } from "./worker-deps.ts";
 
@@ -75,8 +75,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   const logger = deps.logger.child({ uid });
   const resize = createPodResize(deps);
   const waitReasons = new Map<string, StartFailure>();
-  const hidden = new Set<string>();
-  const messages = new Map<string, string>();
+  const sight = createPodSight(deps, uid);
 
   const wake = () => {
     if (stopped || stage === "finished") return;
@@ -121,7 +120,9 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   }
 
   async function step(): Promise<void> {
-    const observed = await observe();
+    // Reading takes time in which a container may have been started: who plans with an old view starts it once more.
+    while (sight.unread) await sight.read();
+    const { observed, shown } = sight.look();
     known = current ?? known ?? restoredPod(deps, uid, observed);
     if (stage === "terminated") return conclude(known, observed);
     if (stage === "running" && current && !(await admit(known, observed))) return;
@@ -137,7 +138,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       recordEvent(deps, pod, { type: "Normal", ...DEADLINE });
     }
     if (stage === "running" && !evict) await checkUsage(pod);
-    const status = publish(pod, observed, false);
+    const status = publish(pod, shown, false);
     const leaving = !current || pod.metadata?.deletionTimestamp || evict || isTerminalPhase(status.phase);
     if (leaving) return terminate(pod, observed);
     if (!activity && retryAsked) {
@@ -180,27 +181,6 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
     const changed = seen !== lastSeen;
     lastSeen = seen;
     return changed;
-  }
-
-  async function observe(): Promise<ObservedPod> {
-    const all = view.observe(uid);
-    const containers: ObservedContainer[] = [];
-    for (const run of all.containers) {
-      if (hidden.has(run.id)) continue;
-      containers.push(run.state === "exited" ? await withMessage(run) : run);
-    }
-    return { sandboxes: all.sandboxes, containers };
-  }
-
-  async function withMessage(run: ObservedContainer): Promise<ObservedContainer> {
-    let message = messages.get(run.id);
-    if (message === undefined) {
-      message = await terminationMessage(deps.engine, run).catch((error: unknown) => {
-        return `Error on reading termination log: ${messageOf(error)}`;
-      });
-      messages.set(run.id, message);
-    }
-    return message ? { ...run, message } : run;
   }
 
   /** False: the node refuses the pod, which is Failed now. */
@@ -246,7 +226,7 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       now: clock.now(),
     });
     if (!current) return status;
-    const runs = observed.containers.some((run) => run.state === "running") || hidden.size > 0;
+    const runs = observed.containers.some((run) => run.state === "running") || sight.hides;
     if (isTerminalPhase(status.phase) && runs && !isTerminalPhase(previous.phase)) {
       const { phase = "Pending", reason, message } = previous;
       const { reason: _reason, message: _message, ...rest } = status;
@@ -272,23 +252,25 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
   }
 
   async function execute(plan: PodPlan, pod: ReadonlyPod, observed: ObservedPod, signal: AbortSignal): Promise<void> {
+    sight.replacing(plan, observed);
     await applyPlan(deps, plan, {
       pod,
       observed,
       signal,
-      hide: (id) => void hidden.add(id),
-      show: (id) => void hidden.delete(id),
+      hide: sight.hide,
+      show: sight.show,
       started(name, failure) {
         if (!failure) waitReasons.delete(name);
         else {
+          sight.notReplaced(name);
           waitReasons.set(name, failure);
           retryLater(failure);
         }
         wake();
       },
       waiting: (ms) => retryIn(ms ?? jitter()),
-    });
-    lastSeen = fingerprint(known, await observe(), deps);
+    }).finally(() => sight.notReplaced());
+    lastSeen = fingerprint(known, sight.look().observed, deps);
   }
 
   const jitter = () => RETRY.least + Math.floor(deps.random.next() * RETRY.spread);
@@ -320,7 +302,8 @@ export function createPodWorker(deps: WorkerDeps, uid: string, hooks: { finished
       try {
         await killPod(deps, pod, view.observe(uid), running, podIP);
         deps.probes.remove(uid);
-        publish(given ?? pod, await observe(), true);
+        while (sight.unread) await sight.read();
+        publish(given ?? pod, sight.look().observed, true);
         await deps.volumes.teardown(uid);
         stage = "terminated";
       } catch (error) {
