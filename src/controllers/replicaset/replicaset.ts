@@ -170,8 +170,9 @@ function createReplicator(deps: ControllerDeps, flavour: Flavour): Controller {
             const changed = before || !deepEqual(pod.metadata.labels, previous.metadata.labels);
             return changed ? candidates(pod) : undefined;
           }
-          enqueue(key);
-          const minReady = fromCache(owners, key)?.spec.minReadySeconds ?? 0;
+          const owner = fromCache(owners, key);
+          enqueueAfter(key, spacingOf(owner?.spec.replicas ?? 0));
+          const minReady = owner?.spec.minReadySeconds ?? 0;
           if (minReady > 0 && isPodReady(pod) && !isPodReady(previous)) enqueueAfter(key, minReady * 1000);
         },
         delete: gone,
@@ -213,6 +214,12 @@ function createReplicator(deps: ControllerDeps, flavour: Flavour): Controller {
     },
   });
 }
+
+/**
+ * Every change of a pod makes its owner count all of them: a big set looks again only so often, milliseconds, so that what it does
+ * grows with its size and not with the square of it.
+ */
+const spacingOf = (replicas: number): number => (replicas > 50 ? Math.min(500, replicas / 10) : 0);
 
 const uidOf = (pod: P): string => pod.metadata.uid ?? "";
 
