@@ -1,4 +1,4 @@
-export { type AdmissionDeps, createAdmissionChain } from "./admission/mod.ts";
+export { type AdmissionDeps, createAdmissionChain, keepPolicyStatus } from "./admission/mod.ts";
 export {
   ADMIN,
   ANONYMOUS,

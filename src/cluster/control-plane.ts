@@ -5,6 +5,7 @@ import {
   createOpenIDDiscovery,
   type ApiServer,
   createAdmissionChain,
+  keepPolicyStatus,
   createApiServer,
   createOpenApi,
   createQuotaCharges,
@@ -124,6 +125,8 @@ export function createControlPlane(deps: ControlPlaneDeps, options: ControlPlane
     conversions: createConversions({ post: createPostReview({ reader }), random }),
   });
   startLocalServices({ store, scheme, clock, random, logger: logger.child({ part: "aggregator" }) });
+  // lives as long as the store, as the custom resources do
+  keepPolicyStatus({ store, scheme, reader, logger: logger.child({ part: "admission" }) });
   const transportAs = (user: UserInfo): Transport => ({
     // what the listener does for requests from outside
     call: ({ path, ...request }) =>

@@ -27,7 +27,8 @@ const REQUEST = {
 export interface AdmissionEnvironmentOptions {
   readonly params?: boolean;
   readonly authorizer?: boolean;
-  readonly variables?: boolean;
+  /** Declares the type of `object` and `oldObject` and gives its name; without it they may be anything. */
+  readonly objectType?: (env: Environment) => string;
 }
 
 let base: Environment | undefined;
@@ -35,13 +36,14 @@ let base: Environment | undefined;
 /** What expressions of webhooks and policies may speak of. */
 export function admissionEnvironment(options: AdmissionEnvironmentOptions): Environment {
   if (!base) {
-    base = createCelEnvironment({ object: "dyn", oldObject: "dyn", namespaceObject: "dyn" });
+    base = createCelEnvironment({ namespaceObject: "dyn" });
     base.registerVariable({ name: "request", schema: REQUEST } as never);
     registerAuthorizer(base);
   }
   const env = base.clone();
   if (options.params) env.registerVariable("params", "dyn");
-  if (options.variables) env.registerVariable("variables", "map");
+  const type = options.objectType?.(env) ?? "dyn";
+  env.registerVariable("object", type).registerVariable("oldObject", type);
   if (options.authorizer !== false) env.registerVariable("authorizer", "kubernetes.authorization.Authorizer");
   return env;
 }

@@ -51,8 +51,12 @@ export function policyExpressions({ variables = [], paramKind }: Declared): Poli
   };
 }
 
-export function variablesEnvironment(params: boolean, names: readonly string[]): Environment {
-  const env = admissionEnvironment({ params });
+export function variablesEnvironment(
+  params: boolean,
+  names: readonly string[],
+  objectType?: (env: Environment) => string,
+): Environment {
+  const env = admissionEnvironment({ params, ...(objectType ? { objectType } : {}) });
   if (names.length === 0) return env;
   const schema = Object.fromEntries(names.map((name) => [name, "dyn"]));
   env.registerVariable({ name: "variables", schema } as never);
