@@ -10,6 +10,7 @@ import { createNamespaceLifecycle } from "./namespace-lifecycle.ts";
 import { createNodeRestriction } from "./node-restriction.ts";
 import { createPodSecurity } from "./pod-security/pod-security.ts";
 import { createExpressionChecks } from "./policy/expression-checks.ts";
+import { createMutatingPolicies } from "./policy/mutating-policies.ts";
 import { createValidatingPolicies } from "./policy/validating-policies.ts";
 import { createPodTopologyLabels } from "./pod-topology-labels.ts";
 import { createPriority } from "./priority.ts";
@@ -57,6 +58,7 @@ export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
     createPodTopologyLabels({ reader }),
     createExpressionChecks(),
     createCertificateAdmission(deps),
+    createMutatingPolicies(deps),
     createMutatingWebhooks(webhooks),
     createValidatingPolicies(deps),
     createValidatingWebhooks(webhooks),

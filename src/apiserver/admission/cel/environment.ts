@@ -2,6 +2,7 @@ import type { Environment } from "@marcbachmann/cel-js";
 import type { ApiObject, KindInfo } from "#kinds";
 import { resources } from "#kinds";
 import { type CelProgram, compileCel, createCelEnvironment, toCel } from "../../cel/mod.ts";
+import { functions, namespace } from "../../cel/libraries/register.ts";
 import type { AdmissionAttributes, Authorizer, Reader } from "../../ports.ts";
 import type { VersionedCall } from "../match/versioned.ts";
 import { admissionRequest } from "../webhook/review.ts";
@@ -31,6 +32,7 @@ export interface AdmissionEnvironmentOptions {
   readonly objectType?: (env: Environment) => string;
 }
 
+const JSON_PATCH = "kubernetes.JSONPatchFunctions";
 let base: Environment | undefined;
 
 /** What expressions of webhooks and policies may speak of. */
@@ -39,6 +41,11 @@ export function admissionEnvironment(options: AdmissionEnvironmentOptions): Envi
     base = createCelEnvironment({ namespaceObject: "dyn" });
     base.registerVariable({ name: "request", schema: REQUEST } as never);
     registerAuthorizer(base);
+    namespace(base, "jsonpatch", JSON_PATCH);
+    functions(base, {
+      [`${JSON_PATCH}.escapeKey(string): string`]: (_: unknown, key: string) =>
+        key.replaceAll("~", "~0").replaceAll("/", "~1"),
+    });
   }
   const env = base.clone();
   if (options.params) env.registerVariable("params", "dyn");

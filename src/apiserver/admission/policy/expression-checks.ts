@@ -4,6 +4,7 @@ import { type FieldError, invalid } from "#kinds";
 import type { AdmissionPlugin } from "../../ports.ts";
 import { admissionEnvironment, compileTyped } from "../cel/environment.ts";
 import { policyExpressions, variablesEnvironment } from "./expressions.ts";
+import { objectLiterals } from "./object-literals.ts";
 
 const GROUP = "admissionregistration.k8s.io";
 
@@ -17,6 +18,10 @@ interface Spec {
   readonly variables?: readonly Condition[];
   readonly matchConditions?: readonly Condition[];
   readonly validations?: readonly { readonly expression: string; readonly messageExpression?: string }[];
+  readonly mutations?: readonly {
+    readonly applyConfiguration?: { readonly expression: string };
+    readonly jsonPatch?: { readonly expression: string };
+  }[];
   readonly auditAnnotations?: readonly { readonly valueExpression: string }[];
 }
 
@@ -65,6 +70,12 @@ function policyErrors(spec: Spec): FieldError[] {
       ...expressionErrors(`spec.validations[${i}].expression`, expression, env, ["bool"]),
       ...expressionErrors(`spec.validations[${i}].messageExpression`, messageExpression, env, ["string"]),
     ]),
+    ...(spec.mutations ?? []).flatMap(({ applyConfiguration, jsonPatch }, i) =>
+      [
+        expressionErrors(`spec.mutations[${i}].applyConfiguration.expression`, applyConfiguration?.expression, env, []),
+        expressionErrors(`spec.mutations[${i}].jsonPatch.expression`, jsonPatch?.expression, env, []),
+      ].flat(),
+    ),
     ...(spec.auditAnnotations ?? []).flatMap(({ valueExpression }, i) =>
       expressionErrors(`spec.auditAnnotations[${i}].valueExpression`, valueExpression, env, ["string", "null_type"]),
     ),
@@ -79,7 +90,7 @@ function expressionErrors(
 ): FieldError[] {
   if (!source?.trim()) return [];
   try {
-    compileTyped(env, source.trim(), types);
+    compileTyped(env, objectLiterals(source.trim()), types);
     return [];
   } catch (error) {
     const message = `Invalid value: ${JSON.stringify(source)}: ${messageOf(error)}`;
