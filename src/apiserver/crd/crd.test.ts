@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { silentLogger } from "#base";
 import type { ApiObject, MutableScheme } from "#kinds";
 import { setUp } from "../server.test-support.ts";
-import { type Conversions, startCustomResources } from "./mod.ts";
+import { createOpenApi } from "../openapi/openapi.ts";
+import { type Conversions, createCustomSchemas, startCustomResources } from "./mod.ts";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TABS = "/apis/stable.example.com/v1/namespaces/default/crontabs";
@@ -290,6 +291,24 @@ test("a webhook converts what is read and written in another version than the st
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(watching.types(), ["ADDED tab", "MODIFIED tab", "DELETED tab"]);
   assert.equal(watching.events[1]?.object.spec.schedule, "1 * * * *");
+});
+
+test("OpenAPI tells the kind, with all that its schema refers to", async () => {
+  const { server } = await serve();
+  const openapi = createOpenApi(server.context.scheme as MutableScheme, createCustomSchemas());
+  const answer = await openapi.handle({
+    method: "GET",
+    path: "/openapi/v3/apis/stable.example.com/v1",
+    query: new URLSearchParams(),
+    headers: {},
+  });
+  assert.ok(answer?.body.kind === "bytes");
+  const text = answer.body.bytes.toString();
+  const { schemas } = JSON.parse(text).components;
+  const properties = schemas["com.example.stable.v1.CronTab"].properties;
+  assert.deepEqual(properties.spec.properties.port.anyOf, [{ type: "integer" }, { type: "string" }]);
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+    assert.ok(schemas[name!], `${name} is there`);
 });
 
 test("names that are taken are refused until they are free", async () => {

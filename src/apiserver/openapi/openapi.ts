@@ -110,7 +110,9 @@ async function schemasFor(
     ...(kind.verbs.includes("list") ? [listSchema(kind)] : []),
     ...subSchemas(kind),
   ]);
-  const schemas = await componentSchemas([...names, `${META}.Status`, `${META}.DeleteOptions`], prefix);
+  // the schemas of custom kinds refer to metadata's, and are not followed
+  const meta = ["Status", "DeleteOptions", "ObjectMeta", "ListMeta"].map((name) => `${META}.${name}`);
+  const schemas = await componentSchemas([...names, ...meta], prefix);
   for (const kind of kinds) {
     if (custom && kind.decode)
       Object.assign(schemas, await custom.schemasOf(kind, prefix === "#/definitions/" ? "v2" : "v3"));
