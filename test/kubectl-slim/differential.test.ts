@@ -9,8 +9,8 @@ const lines = readFileSync(join(import.meta.dirname, "commands.txt"), "utf8")
   .split("\n")
   .filter((line) => line && !line.startsWith("#"));
 
-/** Events of one second have no order, and kubectl sorts them by an unstable rule. */
-const UNORDERED = /^(events|describe (node|pod))/;
+/** Events of one second have no order, and kubectl sorts them by an unstable rule; of several logs any may come first. */
+const UNORDERED = /^(events|describe (node|pod)|logs -l)/;
 
 let instance: TestInstance;
 let env: NodeJS.ProcessEnv;

@@ -65,6 +65,7 @@ class Capture extends Writable {
 /** Hides what differs between two runs of the same program: ages, times, counts that go on, and the widths that follow from them. */
 export function masked(text: string): string {
   return text
+    .replace(/\b[0-9a-f]{64}\b/g, "ID")
     .replace(/ \(x\d+ over \w+\)/g, "")
     .replace(/\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b/g, "AGE")
     .replace(/AGE( +)/g, (_, spaces: string) => `AGE${spaces.length > 1 ? "  " : " "}`)

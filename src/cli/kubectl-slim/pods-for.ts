@@ -31,14 +31,20 @@ export async function podsFor(
   return { resource: resource!, pods: [...(items as readonly Pod[])].sort(byActivity), object };
 }
 
-/** As kubectl chooses: running and ready ones first, the newest first among them. */
+/** As kubectl chooses: those that run and are ready first, among them those that have been so for longer, then the older ones. */
 function byActivity(a: Pod, b: Pod): number {
-  const rank = (pod: Pod) => {
-    const ready = pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
-    return (pod.spec.nodeName ? 4 : 0) + ({ Running: 2, Unknown: 1 }[pod.status?.phase ?? ""] ?? 0) + (ready ? 1 : 0);
-  };
-  return rank(b) - rank(a) || String(b.metadata.creationTimestamp).localeCompare(String(a.metadata.creationTimestamp));
+  return rank(b) - rank(a) || readySince(a).localeCompare(readySince(b)) || created(a).localeCompare(created(b));
 }
+
+function rank(pod: Pod): number {
+  const phase = { Running: 2, Unknown: 1 }[pod.status?.phase ?? ""] ?? 0;
+  return (pod.spec.nodeName ? 8 : 0) + phase * 2 + (readyCondition(pod) ? 1 : 0);
+}
+
+const readyCondition = ({ status }: Pod) =>
+  status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
+const readySince = (pod: Pod) => String(readyCondition(pod)?.lastTransitionTime ?? "");
+const created = ({ metadata }: Pod) => String(metadata.creationTimestamp ?? "");
 
 /** The pod to use; waits a while for one to be there. @throws CommandError */
 export async function onePodFor(context: Context, word: string, timeoutMs: number): Promise<Pod> {

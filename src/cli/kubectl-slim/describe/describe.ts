@@ -2,6 +2,7 @@ import type { ServedResource } from "#client";
 import { type ApiObject, formatSelector, isStatus, type Pod, type ReplicaSet, resources } from "#kinds";
 import type { Context } from "../context.ts";
 import * as core from "./core.ts";
+import { describeNode } from "./node.ts";
 import * as others from "./others.ts";
 import * as rbac from "./rbac.ts";
 import { describePod } from "./pod.ts";
@@ -103,7 +104,7 @@ const RULES: Readonly<Record<string, Rule>> = {
         throw error;
       }),
     ]);
-    core.describeNode(writer, object as never, { pods: pods.items as readonly Pod[], lease: lease as never });
+    describeNode(writer, object as never, { pods: pods.items as readonly Pod[], lease: lease as never });
   },
   async "Ingress.networking.k8s.io"(context, writer, object) {
     core.describeIngress(writer, object as never, await backends(context, object));
