@@ -90,6 +90,8 @@ import {
   validateServiceCIDR,
   validateServiceCIDRUpdate,
 } from "./networking/validate-addresses.ts";
+import * as bindings from "./admission/validate-bindings.ts";
+import { validateWebhooks } from "./admission/validate-webhooks.ts";
 import * as ingress from "./networking/validate-ingress.ts";
 import { validateNetworkPolicy } from "./networking/validate-network-policy.ts";
 import { validatePodDisruptionBudget } from "./policy/validate.ts";
@@ -429,11 +431,13 @@ const extension: Record<string, KindRules> = {
   "admissionregistration.k8s.io/MutatingAdmissionPolicyBinding": rules<MutatingAdmissionPolicyBinding>({
     ...policy,
     columns: columns.policyBindingColumns,
+    validate: bindings.validateMutatingBinding,
     defaults: ({ spec }) => defaults.setMatchResourcesDefaults(spec?.matchResources),
   }),
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": rules({
     ...policy,
     columns: columns.webhookColumns,
+    validate: validateWebhooks,
     defaults: defaults.setWebhookDefaults,
   }),
   "admissionregistration.k8s.io/ValidatingAdmissionPolicy": rules({
@@ -444,11 +448,13 @@ const extension: Record<string, KindRules> = {
   "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding": rules<ValidatingAdmissionPolicyBinding>({
     ...policy,
     columns: columns.policyBindingColumns,
+    validate: bindings.validateValidatingBinding,
     defaults: ({ spec }) => defaults.setMatchResourcesDefaults(spec?.matchResources),
   }),
   "admissionregistration.k8s.io/ValidatingWebhookConfiguration": rules({
     ...policy,
     columns: columns.webhookColumns,
+    validate: validateWebhooks,
     defaults: defaults.setWebhookDefaults,
   }),
   "apiextensions.k8s.io/CustomResourceDefinition": rules({
