@@ -94,7 +94,7 @@ function mountToken(pod: Pod, random: Random): void {
   const existing = spec.volumes?.find(({ name }) => name.startsWith(VOLUME_PREFIX))?.name;
   const name = existing ?? `${VOLUME_PREFIX}${random.suffix(5)}`;
   let needed = false;
-  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     if (container.volumeMounts?.some(({ mountPath }) => mountPath === MOUNT_PATH)) continue;
     container.volumeMounts = [...(container.volumeMounts ?? []), { name, readOnly: true, mountPath: MOUNT_PATH }];
     needed = true;

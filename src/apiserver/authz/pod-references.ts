@@ -12,7 +12,11 @@ export function podReferences(pod: DeepReadonly<Pod>): ReadonlySet<string> {
   const { spec } = pod;
   add("serviceaccounts", spec.serviceAccountName);
   for (const { name } of spec.imagePullSecrets ?? []) add("secrets", name);
-  for (const container of [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])]) {
+  for (const container of [
+    ...(spec.containers ?? []),
+    ...(spec.initContainers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ]) {
     for (const { valueFrom } of container.env ?? []) {
       add("secrets", valueFrom?.secretKeyRef?.name);
       add("configmaps", valueFrom?.configMapKeyRef?.name);

@@ -117,12 +117,9 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 
 /** All paths, in order. */
 export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generator<readonly string[]> {
-  for (const element of elementsOf(set)) {
-    const path = [...prefix, element];
-    if (set.members.has(element)) yield path;
-    const child = set.children.get(element);
-    if (child) yield* pathsOf(child, path);
-  }
+  for (const element of [...set.members].sort(byElement)) yield [...prefix, element];
+  for (const element of [...set.children.keys()].sort(byElement))
+    yield* pathsOf(set.children.get(element)!, [...prefix, element]);
 }
 
 function elementsOf(set: FieldSet): string[] {

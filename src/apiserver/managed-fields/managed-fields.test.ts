@@ -99,6 +99,41 @@ test("what was there before the first apply belongs to before-first-apply", asyn
   ]);
 });
 
+for (const [text, managedFields] of [
+  ["an empty list", []],
+  ["one empty entry", [{}]],
+] as const)
+  test(`${text} of managedFields makes the server forget all owners, the writer too`, async () => {
+    const { call, apply } = await space();
+    await apply("one", { data: { x: "1" } });
+    const patched = await call("PATCH", `${CM}/c?fieldManager=hand`, { metadata: { managedFields }, data: { x: "2" } });
+    assert.deepEqual([patched.code, patched.object.data, owners(patched.object)], [200, { x: "2" }, []]);
+    const { object } = await call("GET", `${CM}/c`);
+    assert.equal(object.metadata.managedFields, undefined);
+  });
+
+test("conflicts come level by level: what is owned itself before what lies deeper", async () => {
+  const { call } = await space();
+  const apply = (manager: string, selector: object, targetPort: number) =>
+    call(
+      "PATCH",
+      `/api/v1/namespaces/n/services/s?fieldManager=${manager}`,
+      {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "s" },
+        spec: { selector, ports: [{ port: 80, targetPort }] },
+      },
+      APPLY,
+    );
+  await apply("one", { a: "1" }, 1);
+  const { object } = await apply("two", { a: "2" }, 2);
+  assert.deepEqual(
+    object.details.causes.map(({ field }: { field: string }) => field),
+    [".spec.selector", '.spec.ports[port=80,protocol="TCP"].targetPort'],
+  );
+});
+
 const REFUSED: readonly (readonly [body: object, code: number, message: string])[] = [
   [{}, 400, "invalid object type: /, Kind="],
   [{ apiVersion: "v1", kind: "Secret", metadata: { name: "c" } }, 400, "invalid object type: /v1, Kind=Secret"],

@@ -167,10 +167,15 @@ export function asObject(
   }
   if (!kind.decode) object.kind = name;
   object.apiVersion = apiVersion;
+  const forgets = isEmptyList(object.metadata?.managedFields);
   checkObject(call, object, kind, duplicates);
   object.metadata ??= {} as ApiObject["metadata"];
+  // an empty list is as good as none everywhere but here: it asks to forget who owns the fields
+  if (forgets) object.metadata.managedFields = [];
   return object;
 }
+
+const isEmptyList = (value: unknown) => Array.isArray(value) && value.length === 0;
 
 /** Custom resources say what they are; a wrong kind is told with all else that is wrong. */
 function checkCustomType(object: ApiObject, expected: string, unrecognized: (why: string) => Error): void {

@@ -66,8 +66,10 @@ async function attempt(
   const object = await options.change(old);
   if (options.internal) return write(call, stored, old, object, dryRun);
   const attributes = admissionOf(call, { operation: "UPDATE", object, old, dryRun });
+  // read before the defaults: they drop an empty list, and that one says something here
+  const requested = object.metadata.managedFields;
   strategy.setDefaults(object);
-  if (!options.ownFields) trackUpdate(call, object, old);
+  if (!options.ownFields) trackUpdate(call, object, old, requested);
   await mutate(call, attributes);
   const candidate = attributes.object ?? object;
   if (candidate !== object) strategy.setDefaults(candidate);

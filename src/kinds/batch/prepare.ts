@@ -14,7 +14,7 @@ export function prepareJob(job: Job): void {
   const inherited = spec.template.metadata.labels;
   spec.template.metadata.labels = labels;
   // the job's own labels came from the template where it had none, and follow it
-  if (inherited === undefined || sameLabels(metadata.labels, inherited)) metadata.labels = { ...labels };
+  if (sameLabels(metadata.labels, inherited ?? {})) metadata.labels = { ...labels };
   spec.selector ??= {};
   spec.selector.matchLabels = { [UID_LABELS[1]!]: metadata.uid ?? "", ...spec.selector.matchLabels };
 }
