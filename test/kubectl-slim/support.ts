@@ -67,6 +67,7 @@ export function masked(text: string): string {
   return text
     .replace(/\b[0-9a-f]{64}\b/g, "ID")
     .replace(/ \(x\d+ over \w+\)/g, "")
+    .replace(/\b[0-9a-f]{64}\b/g, "ID")
     .replace(/\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b/g, "AGE")
     .replace(/AGE( +)/g, (_, spaces: string) => `AGE${spaces.length > 1 ? "  " : " "}`)
     .replace(/ {2,}(?=AGE)/g, "  ")
