@@ -1,6 +1,7 @@
 import type { Clock, DeepReadonly, Logger, Random } from "#base";
 import type { ResourceQuota, Scheme, Usage } from "#kinds";
 import type { AdmissionPlugin, Authorizer, Reader } from "../ports.ts";
+import { createCertificateSubjectRestriction } from "./certificate-subject.ts";
 import { createCertificateAdmission } from "./certificates.ts";
 import { createPersistentVolumeClaimResize } from "./claim-resize.ts";
 import { createDefaultIngressClass, createDefaultStorageClass } from "./default-classes.ts";
@@ -58,6 +59,7 @@ export function createAdmissionChain(deps: AdmissionDeps): AdmissionPlugin[] {
     createPodTopologyLabels({ reader }),
     createExpressionChecks(),
     createCertificateAdmission(deps),
+    createCertificateSubjectRestriction(),
     createMutatingPolicies(deps),
     createMutatingWebhooks(webhooks),
     createValidatingPolicies(deps),
