@@ -37,6 +37,15 @@ test("a pod gets the default account, its token volume in every container, and t
   assert.equal(pod.spec?.volumes?.[0]?.projected?.sources?.[0]?.serviceAccountToken?.expirationSeconds, 3607);
 });
 
+test("a pod without containers is left to validation", async () => {
+  const { plugin, account } = setUp();
+  account("default");
+  const pod = podOf();
+  delete (pod.spec as Partial<NonNullable<Pod["spec"]>>).containers;
+  await run(plugin, attributesOf(resources.pods, { object: pod }));
+  assert.equal(pod.spec?.serviceAccountName, "default");
+});
+
 test("no token where the pod or its account say so, or the path is taken", async () => {
   const { plugin, account } = setUp();
   account("default");

@@ -41,7 +41,7 @@ type ServiceField = keyof Service["spec"];
  * (`kubectl patch svc x -p '{"spec":{"type":"ClusterIP"}}'` must not fail for its node ports).
  */
 export function prepareServiceUpdate(service: Service, old: Service, subresource: string): void {
-  if (subresource !== "" || service.spec.type === old.spec.type) return;
+  if (subresource !== "") return;
   const { spec } = service;
   const needsClusterIP = (type: string | undefined) => type !== "ExternalName";
   const needsNodePort = (type: string | undefined) => type === "NodePort" || type === "LoadBalancer";
@@ -49,6 +49,9 @@ export function prepareServiceUpdate(service: Service, old: Service, subresource
     if (fields.every((field) => deepEqual(spec[field], old.spec[field])))
       for (const field of fields) delete spec[field];
   };
+  // external addresses may go without a change of type
+  if (isExternal(old.spec) && !isExternal(spec)) drop("externalTrafficPolicy");
+  if (spec.type === old.spec.type) return;
   if (needsClusterIP(old.spec.type) && !needsClusterIP(spec.type)) {
     drop("clusterIP", "clusterIPs");
     drop("ipFamilies");
@@ -57,13 +60,17 @@ export function prepareServiceUpdate(service: Service, old: Service, subresource
   }
   if (needsNodePort(old.spec.type) && !needsNodePort(spec.type)) {
     if (sameNodePorts(service, old)) for (const port of spec.ports ?? []) delete port.nodePort;
-    if ((spec.externalIPs ?? []).length === 0) drop("externalTrafficPolicy");
   }
   if (old.spec.type === "LoadBalancer") {
     drop("healthCheckNodePort");
     drop("allocateLoadBalancerNodePorts");
     drop("loadBalancerClass");
   }
+}
+
+/** Reached from outside of the cluster, so that a policy for traffic from there has a meaning. */
+function isExternal({ type, externalIPs = [] }: Service["spec"]): boolean {
+  return type === "NodePort" || type === "LoadBalancer" || (type === "ClusterIP" && externalIPs.length > 0);
 }
 
 function sameNodePorts(service: Service, old: Service): boolean {
