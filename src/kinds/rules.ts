@@ -49,6 +49,7 @@ import {
   validatePersistentVolumeClaimUpdate,
   validatePersistentVolumeUpdate,
 } from "./core/validate-persistent-volumes.ts";
+import { namedTemplateWarnings, templateWarnings } from "./core/pod/template-warnings.ts";
 import { podWarnings } from "./core/pod/warnings.ts";
 import type {
   CertificateSigningRequest,
@@ -183,6 +184,7 @@ const core: Record<string, KindRules> = {
   }),
   "/ReplicationController": rules<ReplicationController>({
     validate: validateReplicationController,
+    warnings: namedTemplateWarnings,
     columns: coreColumns.replicationControllerColumns,
     defaults: coreDefaults.setReplicationControllerDefaults,
     generation,
@@ -246,6 +248,7 @@ const workloads: Record<string, KindRules> = {
     prepareForCreate: appsPrepare.prepareDaemonSet,
     prepareForUpdate: appsPrepare.prepareDaemonSetUpdate,
     validate: validateDaemonSet,
+    warnings: templateWarnings,
     validateUpdate: validateDaemonSetUpdate,
   }),
   "apps/Deployment": rules<Deployment>({
@@ -254,6 +257,7 @@ const workloads: Record<string, KindRules> = {
     generation,
     prepareForUpdate: appsPrepare.prepareDeploymentUpdate,
     validate: validateDeployment,
+    warnings: namedTemplateWarnings,
     validateUpdate: validateDeploymentUpdate,
   }),
   "apps/ReplicaSet": rules<ReplicaSet>({
@@ -262,6 +266,7 @@ const workloads: Record<string, KindRules> = {
     generation,
     selectableFields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
     validate: validateReplicaSet,
+    warnings: namedTemplateWarnings,
     validateUpdate: validateReplicaSetUpdate,
   }),
   "apps/StatefulSet": rules<StatefulSet>({

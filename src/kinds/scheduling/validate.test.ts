@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { errorsOf } from "../support/errors-of.ts";
+import { errorsOf, warningsOf } from "../support/errors-of.ts";
 
 // Every message here is what kube-apiserver v1.36 answers.
 
@@ -119,3 +119,15 @@ for (const [type, object, old, ...errors] of CASES)
     const [apiVersion = "", kind = ""] = type.split(" ");
     assert.deepEqual(errorsOf(apiVersion, kind, object, old), errors);
   });
+
+test("a new workload warns of what its pods will be", () => {
+  const template = { metadata: { labels: { a: "b" } }, spec: { nodeSelector: { "beta.kubernetes.io/os": "linux" } } };
+  const set = { metadata: { name: "a.b" }, spec: { selector: { a: "b" }, template } };
+  const ofPods =
+    'spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead';
+  assert.deepEqual(warningsOf("apps/v1", "DaemonSet", set), [ofPods]);
+  assert.deepEqual(warningsOf("apps/v1", "Deployment", set), [
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
+    ofPods,
+  ]);
+});

@@ -17,3 +17,9 @@ export function errorsOf(apiVersion: string, kind: string, object: object, old?:
   const errors = old ? strategy.validateUpdate(now, whole(old), "") : strategy.validate(now);
   return errors.map(({ field, message }) => `${field}: ${message}`);
 }
+
+/** What is warned of when the object is created. */
+export function warningsOf(apiVersion: string, kind: string, object: object): string[] {
+  const { strategy } = scheme.byKind(apiVersion, kind)!;
+  return strategy.warnings({ apiVersion, kind, ...structuredClone(object) } as ApiObject, undefined);
+}
