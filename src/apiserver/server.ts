@@ -15,6 +15,7 @@ import { type Health, healthPaths } from "./discovery/health.ts";
 import type { OpenApi } from "./openapi/openapi.ts";
 import type { VersionInfo } from "./discovery/version.ts";
 import { acceptOf, errorFormatOf } from "./negotiation/accept.ts";
+import { createMetrics } from "./metrics.ts";
 import { bodyOf } from "./negotiation/shape.ts";
 import { authorize } from "./pipeline/authorize.ts";
 import type { Call, ServerContext } from "./pipeline/call.ts";
@@ -128,6 +129,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       const answer = await one.handle(request, info, user);
       if (answer) return answer;
     }
+    if (request.path === "/metrics") return plainText(metrics.text());
     const listed = discovery.handle(request);
     const isVersion = VERSION_PATH.test(request.path);
     if ((listed || isVersion) && request.method !== "GET") throw methodNotAllowed();
@@ -140,18 +142,32 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     return pageNotFound();
   }
 
+  const metrics = createMetrics({
+    store: deps.store,
+    scheme: deps.scheme,
+    now: () => deps.clock.monotonic(),
+    startedAt: deps.clock.now(),
+  });
+
   return {
     context,
     async handle(request) {
-      try {
-        return await route(request);
-      } catch (error) {
-        if (error instanceof StatusError) return errorResponse(request, error);
-        deps.logger.error("a request failed unexpectedly", { method: request.method, path: request.path, error });
-        return errorResponse(request, internalError(error));
-      }
+      const answered = metrics.begin(request, requestInfoOf(request));
+      const response = await answer(request);
+      answered(response);
+      return response;
     },
   };
+
+  async function answer(request: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await route(request);
+    } catch (error) {
+      if (error instanceof StatusError) return errorResponse(request, error);
+      deps.logger.error("a request failed unexpectedly", { method: request.method, path: request.path, error });
+      return errorResponse(request, internalError(error));
+    }
+  }
 }
 
 const VERSION_PATH = /^\/version\/?$/;
@@ -161,6 +177,11 @@ function isServedGroup(scheme: Scheme, path: string): boolean {
   const [root, ...parts] = path.split("/").slice(1);
   if (root === "api") return true;
   return root === "apis" && scheme.all().some(({ group }) => group === parts[0]);
+}
+
+function plainText(text: string): ApiResponse {
+  const contentType = "text/plain; version=0.0.4; charset=utf-8";
+  return { code: 200, headers: {}, body: { kind: "bytes", bytes: Buffer.from(text), contentType } };
 }
 
 /** What is behind no router of the API: plain text, as from any web server. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ApiRequest, ApiResponse, KindInfo, Scheme } from "#kinds";
 import { type Dialect, pathsOf } from "./paths.ts";
+import { encodeSwagger, SWAGGER_PROTOBUF } from "./swagger-protobuf.ts";
 import { componentSchemas, type JsonSchema, markKind } from "./schemas.ts";
 
 /** Answers `/openapi/v2`, `/openapi/v3` and below; undefined for other paths. */
@@ -27,7 +28,7 @@ export function createOpenApi(
     const known = documents.get(key);
     if (known) return known;
     const made = make().then((value) => {
-      const body = Buffer.from(JSON.stringify(value));
+      const body = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value));
       return { body, hash: createHash("sha512").update(body).digest("hex").toUpperCase() };
     });
     documents.set(key, made);
@@ -40,6 +41,15 @@ export function createOpenApi(
     async handle(request) {
       const { path } = request;
       if (path === "/openapi/v2") {
+        const asked = (request.headers.accept ?? "")
+          .split(",")
+          .find((entry) => /json|\*\/\*|proto-openapi/.test(entry));
+        if (asked && SWAGGER_PROTOBUF.test(asked)) {
+          const { body, hash } = await document("v2 protobuf", async () =>
+            encodeSwagger(await swagger2(scheme.all(), custom)),
+          );
+          return answer(request, body, hash, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+        }
         const { body, hash } = await document("v2", () => swagger2(scheme.all(), custom));
         return answer(request, body, hash);
       }
@@ -62,12 +72,11 @@ export function createOpenApi(
   };
 }
 
-function answer(request: ApiRequest, bytes: Buffer, hash: string): ApiResponse {
+function answer(request: ApiRequest, bytes: Buffer, hash: string, contentType = "application/json"): ApiResponse {
   const etag = `"${hash}"`;
   // a hash in the address names one content for ever
   const caching = request.query.has("hash") ? { "cache-control": "public, immutable" } : {};
   const headers = { etag, vary: "Accept", ...caching };
-  const contentType = "application/json";
   if (request.headers["if-none-match"] === etag)
     return { code: 304, headers, body: { kind: "bytes", bytes: Buffer.alloc(0), contentType } };
   return { code: 200, headers, body: { kind: "bytes", bytes, contentType } };
@@ -94,7 +103,7 @@ async function openApi3(kinds: readonly KindInfo[], custom: CustomSchemas | unde
   };
 }
 
-async function swagger2(kinds: readonly KindInfo[], custom: CustomSchemas | undefined): Promise<object> {
+async function swagger2(kinds: readonly KindInfo[], custom: CustomSchemas | undefined) {
   const definitions = await schemasFor(kinds, "#/definitions/", custom);
   definitions[`${META}.Patch`] = { description: "A change of an object.", type: "object" };
   return { swagger: "2.0", info: INFO, paths: pathsOf(kinds, swaggerDialect), definitions: inSwagger(definitions) };
