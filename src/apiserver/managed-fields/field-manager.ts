@@ -119,7 +119,10 @@ function versionsOf({ kind, info, server }: Call): Versions {
       if (!other) return undefined;
       const source = object as ApiObject;
       const from = server.scheme.byKind(source.apiVersion, kind.kind) ?? kind;
-      const stored = from.toStorage ? from.toStorage(deepClone<ApiObject>(source)) : source;
+      const whole = deepClone<ApiObject>(source);
+      // what lost all that its manager no longer says still has the fields that its type always has
+      if (!from.decode) normalizeObject(whole as never, from.schema);
+      const stored = from.toStorage ? from.toStorage(whole) : whole;
       return { object: other.fromStorage ? other.fromStorage(stored) : stored, type: typeOfKind(other) };
     },
   };

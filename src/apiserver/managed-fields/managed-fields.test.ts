@@ -134,6 +134,26 @@ test("conflicts come level by level: what is owned itself before what lies deepe
   );
 });
 
+test("one manager applies first at one version, then at another", async () => {
+  const { call } = await space();
+  const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
+  const apply = (apiVersion: string, spec: object, labels = {}) =>
+    call(
+      "PATCH",
+      `/apis/${apiVersion}/namespaces/n/horizontalpodautoscalers/h?fieldManager=m`,
+      { apiVersion, kind: "HorizontalPodAutoscaler", metadata: { name: "h", labels }, spec },
+      APPLY,
+    );
+  assert.equal((await apply("autoscaling/v1", { minReplicas: 2, maxReplicas: 3, scaleTargetRef })).code, 201);
+  const { code, object } = await apply("autoscaling/v2", { maxReplicas: 3, scaleTargetRef }, { c: "2" });
+  assert.equal(code, 200);
+  // nobody says it any more: the default is back
+  assert.deepEqual([object.spec.minReplicas, object.spec.maxReplicas, object.metadata.labels], [1, 3, { c: "2" }]);
+  assert.deepEqual(owners(object), [
+    'm Apply: {"f:metadata":{"f:labels":{"f:c":{}}},"f:spec":{"f:maxReplicas":{},"f:scaleTargetRef":{"f:apiVersion":{},"f:kind":{},"f:name":{}}}}',
+  ]);
+});
+
 const REFUSED: readonly (readonly [body: object, code: number, message: string])[] = [
   [{}, 400, "invalid object type: /, Kind="],
   [{ apiVersion: "v1", kind: "Secret", metadata: { name: "c" } }, 400, "invalid object type: /v1, Kind=Secret"],

@@ -185,22 +185,41 @@ export function applyTo(
 /** Takes away what the manager's last configuration said and this one doesn't, where no other manager has it. */
 function prune(merged: unknown, owners: Owners, versions: Versions, last: Owner | undefined): unknown {
   if (!last || isEmpty(last.set)) return merged;
-  const here = last.apiVersion === versions.apiVersion ? undefined : versions.convert(merged, last.apiVersion);
-  // applied at another version before: its paths mean nothing here, and are dropped from the owner's set alone
-  if (last.apiVersion !== versions.apiVersion && !here) return merged;
-  const type = here?.type ?? versions.type;
-  const whole = here?.object ?? merged;
-  const removed = removePaths(whole, withParents(last.set, type), type);
-  let owned: FieldSet = EMPTY;
-  for (const owner of owners.values()) if (owner.apiVersion === last.apiVersion) owned = union(owned, owner.set);
-  const all = withParents(fieldSetOf(whole, type), type);
-  const left = withParents(fieldSetOf(removed, type), type);
-  const restored = removePaths(whole, difference(all, union(left, withParents(owned, type))), type);
+  const at = (object: unknown, apiVersion: string) => viewAt(object, apiVersion, versions);
+  const whole = at(merged, last.apiVersion);
+  // applied at a version that is no longer served: its paths mean nothing here, and are dropped from the owner's set alone
+  if (!whole) return merged;
+  const said = withParents(last.set, whole.type);
+  let left = removePaths(whole.object, said, whole.type);
+  // what others own comes back, at the version of the removal first: conversions may need it
+  const owned = ownedByVersion(owners);
+  for (const apiVersion of new Set([last.apiVersion, ...owned.keys()])) {
+    const before = at(merged, apiVersion);
+    const after = at(left, apiVersion);
+    const set = owned.get(apiVersion);
+    if (!before || !after || !set) continue;
+    const { object, type } = before;
+    const kept = union(withParents(fieldSetOf(after.object, type), type), withParents(set, type));
+    left = removePaths(object, difference(withParents(fieldSetOf(object, type), type), kept), type);
+  }
   // what the manager never owned stays
-  const pruned = withParents(fieldSetOf(restored, type), type);
-  const result = removePaths(whole, intersection(difference(all, pruned), withParents(last.set, type)), type);
-  if (!here) return result;
-  return versions.convert(result, versions.apiVersion)?.object ?? (isMap(result) ? result : merged);
+  const { object, type } = whole;
+  const pruned = withParents(fieldSetOf(at(left, last.apiVersion)?.object, type), type);
+  const gone = difference(withParents(fieldSetOf(object, type), type), pruned);
+  const result = removePaths(object, intersection(gone, said), type);
+  return at(result, versions.apiVersion)?.object ?? merged;
+}
+
+function viewAt(object: unknown, apiVersion: string, versions: Versions) {
+  if (!isMap(object)) return undefined;
+  if (object.apiVersion === apiVersion && apiVersion === versions.apiVersion) return { object, type: versions.type };
+  return versions.convert(object, apiVersion);
+}
+
+function ownedByVersion(owners: Owners): Map<string, FieldSet> {
+  const owned = new Map<string, FieldSet>();
+  for (const { apiVersion, set } of owners.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY, set));
+  return owned;
 }
 
 /** The paths that a configuration says and the live object has with the same value. */
