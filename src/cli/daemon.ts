@@ -99,10 +99,10 @@ function startDaemon(config: InstanceConfig) {
   const log = openSync(logPath, "a", 0o600);
   const logStart = statSync(logPath).size;
   const program = join(import.meta.dirname, "slimd.js");
-  const child = spawn(process.execPath, ["--no-warnings", program], {
+  const child = spawn(process.execPath, ["--no-warnings", ...SMALL, program], {
     detached: true,
     stdio: ["ignore", log, log],
-    env: process.env,
+    env: { MALLOC_ARENA_MAX: "1", ...process.env },
     cwd: "/",
   });
   let code: number | undefined;
@@ -129,3 +129,6 @@ function lastLines(path: string, from: number): string {
     throw error;
   }
 }
+
+/** Some 20 MiB less for a tenth of the speed; `bin/slimd` does the same. */
+const SMALL = ["--max-semi-space-size=4", "--optimize-for-size"];
