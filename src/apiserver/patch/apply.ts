@@ -1,3 +1,4 @@
+import { deepClone } from "#base";
 import { type ApiObject, apiVersionOf, badRequest, checkFields } from "#kinds";
 import type { StoredObject } from "#store";
 import { applyConfig, failedApply } from "../managed-fields/field-manager.ts";
@@ -34,6 +35,14 @@ export async function applyConfiguration(
   return { stored, created: false };
 }
 
+/** Fields that the kind does not have, `unknown field "spec.foo"`. */
+function unknownFields({ kind }: Call, body: ApiObject): readonly string[] {
+  if (!kind.decode) return checkFields(body as unknown as Record<string, unknown>, kind.schema).unknown;
+  const copy = deepClone<ApiObject>(body);
+  copy.metadata ??= {} as ApiObject["metadata"];
+  return kind.decode(copy).unknown;
+}
+
 /** @throws StatusError 400 for what is no configuration of the object that the path names */
 function readConfiguration(call: Call, body: unknown): ApiObject {
   const { kind, info } = call;
@@ -42,11 +51,15 @@ function readConfiguration(call: Call, body: unknown): ApiObject {
   const { apiVersion = "", kind: name = "" } = body as { apiVersion?: string; kind?: string };
   if (apiVersion !== apiVersionOf(kind) || name !== kind.kind)
     throw badRequest(`invalid object type: ${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${name}`);
-  const [unknown] = kind.decode ? [] : checkFields(body as Record<string, unknown>, kind.schema).unknown;
-  if (unknown !== undefined) {
-    const path = /"(.*)"/.exec(unknown)?.[1] ?? "";
-    throw failedApply(call, body as ApiObject, `.${path}: field not declared in schema`);
-  }
+  const unknown = unknownFields(call, body as ApiObject).map(
+    (text) => `.${/"(.*)"/.exec(text)?.[1] ?? ""}: field not declared in schema`,
+  );
+  if (unknown.length > 0)
+    throw failedApply(
+      call,
+      body as ApiObject,
+      unknown.length === 1 ? unknown[0] : ["errors:", ...unknown].join("\n  "),
+    );
   const config = asObject(call, body, kind, { duplicates: duplicatesIn(call) });
   const { metadata } = config;
   if (!metadata.name)
